@@ -1,0 +1,6 @@
+"""Databases: engines, transactions, types, the schema and its migrations. Knows no slice."""
+
+from comfyfleet.db.engine import Database, open_database
+from comfyfleet.db.transaction import ControlTx, TenantTx, UnscopedStatement
+
+__all__ = ["ControlTx", "Database", "TenantTx", "UnscopedStatement", "open_database"]

@@ -1,0 +1,79 @@
+"""One database: where it is, how to open a transaction on it."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from comfyfleet.db.dialect import READ_ONLY, use_postgresql_safely, use_sqlite_safely
+from comfyfleet.db.transaction import ControlTx, TenantTx
+from comfyfleet.kernel.errors import DatabaseUnavailable
+from comfyfleet.kernel.ids import TenantId
+
+POOL_SIZE = 10
+POOL_WAIT_S = 10
+
+
+def no_offset() -> float:
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Database:
+    """The central database, or one tenant pool, by its name in the settings."""
+
+    name: str
+    engine: AsyncEngine
+    clock_offset_s: Callable[[], float] = no_offset
+
+    @asynccontextmanager
+    async def control_tx(self, *, read_only: bool = False) -> AsyncIterator[ControlTx]:
+        async with self._begin(read_only=read_only) as connection:
+            yield ControlTx(connection, clock_offset_s=self.clock_offset_s())
+
+    @asynccontextmanager
+    async def tenant_tx(self, tenant_id: TenantId, *, read_only: bool = False) -> AsyncIterator[TenantTx]:
+        async with self._begin(read_only=read_only) as connection:
+            yield TenantTx(connection, tenant_id, clock_offset_s=self.clock_offset_s())
+
+    @asynccontextmanager
+    async def _begin(self, *, read_only: bool) -> AsyncIterator[AsyncConnection]:
+        try:
+            async with self.engine.connect() as connection:
+                if read_only:
+                    await connection.execution_options(**{READ_ONLY: True})
+                async with connection.begin():
+                    yield connection
+        except (OperationalError, InterfaceError, TimeoutError) as error:
+            raise DatabaseUnavailable(self.name) from error
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise DatabaseUnavailable(self.name) from error
+            raise
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+
+def open_database(
+    name: str, url: str, *, clock_offset_s: Callable[[], float] = no_offset, pool_size: int = POOL_SIZE
+) -> Database:
+    """The one engine factory. `url` is postgresql://… or sqlite:///path."""
+    parsed = sa.make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        engine = create_async_engine(parsed.set(drivername="sqlite+aiosqlite"), pool_timeout=POOL_WAIT_S)
+        use_sqlite_safely(engine.sync_engine)
+    else:
+        engine = create_async_engine(
+            parsed.set(drivername="postgresql+psycopg"),
+            pool_size=pool_size,
+            pool_timeout=POOL_WAIT_S,
+            pool_pre_ping=True,
+            # Server-side prepared statements break behind a transaction-mode PgBouncer.
+            connect_args={"prepare_threshold": None, "connect_timeout": POOL_WAIT_S},
+        )
+        use_postgresql_safely(engine.sync_engine)
+    return Database(name, engine, clock_offset_s)

@@ -1,0 +1,3 @@
+from comfyfleet.db.migrate import run_environment
+
+run_environment()

@@ -1,0 +1,135 @@
+"""The tenant condition, and the check that no statement leaves it out.
+
+A tenant statement never names a tenant: it says `table.c.tenant_id == BOUND_TENANT`, and the transaction
+supplies the value. Before a statement runs, every table in every part of it (joins, subqueries, CTEs) must
+carry that very condition; an INSERT must write it. So another tenant's rows are out of reach by construction.
+"""
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import Executable
+from sqlalchemy.sql import operators, visitors
+from sqlalchemy.sql.dml import Delete, Insert, Update
+from sqlalchemy.sql.elements import BinaryExpression, BindParameter, BooleanClauseList, ClauseElement, Grouping, Label
+from sqlalchemy.sql.selectable import CTE, Alias, FromClause, Join, Select, Subquery
+
+BOUND_TENANT: BindParameter[object] = sa.bindparam("bound_tenant_id", type_=sa.Uuid())
+
+Statement = TypeVar("Statement", bound=Executable)
+
+
+class UnscopedStatement(Exception):
+    """A programming error, not a user's: a statement could see or change another tenant's rows."""
+
+    def __init__(self, table: str, statement: object) -> None:
+        super().__init__(
+            f"{table!r} stands in a tenant statement without its condition. "
+            f"Add `{table}.c.tenant_id == BOUND_TENANT` to this part of it:\n{statement}"
+        )
+
+
+def require_scope(statement: Statement) -> Statement:
+    if not isinstance(statement, (Select, Update, Delete, Insert)):
+        raise UnscopedStatement("raw SQL", statement)
+    for part in visitors.iterate(statement):
+        for table in _tables_of(part):
+            if not _is_scoped(table, part):
+                raise UnscopedStatement(str(table), statement)
+    return statement
+
+
+def _tables_of(part: object) -> Iterator[FromClause]:
+    match part:
+        case Insert():
+            yield from _leaves(part.table)
+        case Update() | Delete():
+            # A second table named only in WHERE or SET joins the statement without being asked.
+            for source in {part.table, *_sources(part.whereclause), *_set_sources(part)}:
+                yield from _leaves(source)
+        case Select():
+            for source in part.get_final_froms():
+                yield from _leaves(source)
+        case _:
+            return
+
+
+def _sources(clause: ClauseElement | None) -> list[FromClause]:
+    return list(clause._from_objects) if clause is not None else []
+
+
+def _set_sources(part: Update | Delete) -> Iterator[FromClause]:
+    if isinstance(part, Update):
+        for value in (part._values or {}).values():
+            if isinstance(value, ClauseElement):
+                yield from _sources(value)
+
+
+def _leaves(source: FromClause) -> Iterator[FromClause]:
+    match source:
+        case Join():
+            yield from _leaves(source.left)
+            yield from _leaves(source.right)
+        case CTE() | Subquery():
+            return  # its inner SELECT is a part of its own
+        case Alias() | sa.Table():
+            yield source
+        case _:
+            raise UnscopedStatement(str(source), source)
+
+
+def _is_scoped(table: FromClause, part: object) -> bool:
+    match part:
+        case Insert():
+            return _writes_the_tenant(part)
+        case Select():
+            conditions = list(_conjuncts(part.whereclause))
+            for source in part.get_final_froms():
+                conditions += _join_conditions(source)
+        case Update() | Delete():
+            conditions = list(_conjuncts(part.whereclause))
+        case _:
+            return False
+    return any(_names_the_tenant(condition, table) for condition in conditions)
+
+
+def _writes_the_tenant(insert: Insert) -> bool:
+    if insert.select is not None:
+        names = list(insert._select_names or [])
+        chosen = list(insert.select.selected_columns)
+        return "tenant_id" in names and _is_the_bound_tenant(chosen[names.index("tenant_id")])
+    values = {getattr(column, "key", column): value for column, value in (insert._values or {}).items()}
+    return _is_the_bound_tenant(values.get("tenant_id"))
+
+
+def _is_the_bound_tenant(element: object) -> bool:
+    inner = element.element if isinstance(element, Label) else element
+    return isinstance(inner, BindParameter) and inner.key == BOUND_TENANT.key
+
+
+def _join_conditions(source: FromClause) -> list[ClauseElement]:
+    # Only of inner joins: an outer join's condition does not keep foreign rows out of the preserved side.
+    if not isinstance(source, Join) or source.isouter or source.full:
+        return []
+    return [*_conjuncts(source.onclause), *_join_conditions(source.left), *_join_conditions(source.right)]
+
+
+def _conjuncts(clause: Any) -> Iterator[ClauseElement]:
+    match clause:
+        case None:
+            return
+        case BooleanClauseList() if clause.operator is operators.and_:
+            for inner in clause.clauses:
+                yield from _conjuncts(inner)
+        case Grouping():
+            yield from _conjuncts(clause.element)
+        case _:
+            yield clause
+
+
+def _names_the_tenant(condition: ClauseElement, table: FromClause) -> bool:
+    if not isinstance(condition, BinaryExpression) or condition.operator is not operators.eq:
+        return False
+    column = getattr(condition.left, "table", None), getattr(condition.left, "key", None)
+    return column == (table, "tenant_id") and _is_the_bound_tenant(condition.right)

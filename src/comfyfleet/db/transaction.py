@@ -1,0 +1,61 @@
+"""Transactions. A verb's first parameter says where it works: `ControlTx` or `TenantTx`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Executable, Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from comfyfleet.db.dialect import CLOCK_OFFSET
+from comfyfleet.db.scope import BOUND_TENANT, UnscopedStatement, require_scope
+from comfyfleet.kernel.ids import TenantId
+
+__all__ = ["ControlTx", "TenantTx", "UnscopedStatement"]
+
+
+class _Tx:
+    """Verbs run statements through it; edges open and commit it."""
+
+    def __init__(self, connection: AsyncConnection, *, clock_offset_s: float = 0.0) -> None:
+        self._connection = connection
+        self._bound: dict[str, Any] = {CLOCK_OFFSET: clock_offset_s}
+
+    async def one(self, statement: Executable) -> Row[Any]:
+        """The row that must be there."""
+        return (await self._connection.execute(statement, self._bound)).one()
+
+    async def maybe(self, statement: Executable) -> Row[Any] | None:
+        """The row, or None: for guarded writes, None means the guard did not hold."""
+        return (await self._connection.execute(statement, self._bound)).one_or_none()
+
+    async def all(self, statement: Executable) -> Sequence[Row[Any]]:
+        return (await self._connection.execute(statement, self._bound)).all()
+
+    async def run(self, statement: Executable) -> int:
+        """How many rows it touched."""
+        return (await self._connection.execute(statement, self._bound)).rowcount
+
+
+class ControlTx(_Tx):
+    """A transaction on the central database."""
+
+
+class TenantTx(_Tx):
+    """A transaction on a tenant pool, bound to one tenant: a statement that could reach another's rows is refused."""
+
+    def __init__(self, connection: AsyncConnection, tenant_id: TenantId, *, clock_offset_s: float = 0.0) -> None:
+        super().__init__(connection, clock_offset_s=clock_offset_s)
+        self.tenant_id = tenant_id
+        self._bound[BOUND_TENANT.key] = tenant_id
+
+    async def one(self, statement: Executable) -> Row[Any]:
+        return await super().one(require_scope(statement))
+
+    async def maybe(self, statement: Executable) -> Row[Any] | None:
+        return await super().maybe(require_scope(statement))
+
+    async def all(self, statement: Executable) -> Sequence[Row[Any]]:
+        return await super().all(require_scope(statement))
+
+    async def run(self, statement: Executable) -> int:
+        return await super().run(require_scope(statement))

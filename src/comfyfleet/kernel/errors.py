@@ -1,0 +1,224 @@
+"""Every error a verb may raise. Errors are facts; edges translate them.
+
+    FleetError
+    ├── NotFound                 404
+    ├── Conflict                 409   IllegalMove  DuplicateKey  AlreadyExists  UploadMissing  UploadMismatch
+    ├── Refused                  422   InsufficientTokens  InvalidInput  InvalidCursor  LinkSpent
+    │   └── LimitReached         429
+    ├── Unauthenticated          401
+    ├── Forbidden                403   TenantSuspended  SignatureRefused
+    └── Unavailable              503   DatabaseUnavailable  SchemaTrouble  StorageUnavailable
+
+A class has a stable `code` (programs match on it) and a `hint` (people read it). Facts are keyword
+arguments; the message is made from them in one place, here. No HTTP status lives here: `api/errors.py`
+maps family to status, `cli/errors.py` family to exit code.
+"""
+
+from typing import Any, ClassVar
+
+
+class FleetError(Exception):
+    code: ClassVar[str] = "error"
+    text: ClassVar[str] = "Something went wrong."
+
+    def __init__(self, **facts: Any) -> None:
+        self.facts = facts
+        super().__init__(self.text.format_map(facts))
+
+    @property
+    def message(self) -> str:
+        return str(self)
+
+
+class NotFound(FleetError):
+    """There is no such thing, or it belongs to somebody else: the two answers are the same."""
+
+    code = "not_found"
+    text = "There is no {noun} {name!r}."
+
+    def __init__(self, noun: str, name: object) -> None:
+        super().__init__(noun=noun, name=str(name))
+
+
+class Conflict(FleetError):
+    """The world has moved on since the caller looked."""
+
+    code = "conflict"
+
+
+class IllegalMove(Conflict):
+    """The state does not allow the event."""
+
+    code = "illegal_move"
+    text = "A {noun} that is {state} cannot be moved by {event!r}."
+
+    def __init__(self, noun: str, *, state: str, event: str) -> None:
+        super().__init__(noun=noun, state=state, event=event)
+
+
+class AlreadyExists(Conflict):
+    """A unique name is taken."""
+
+    code = "already_exists"
+    text = "There is already a {noun} {name!r}."
+
+    def __init__(self, noun: str, name: object) -> None:
+        super().__init__(noun=noun, name=str(name))
+
+
+class DuplicateKey(Conflict):
+    """An idempotency key came again with other contents."""
+
+    code = "duplicate_key"
+    text = "{key!r} was used before for something else. Use a new one, or send the first request again."
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key=key)
+
+
+class UploadMissing(Conflict):
+    """The upload was announced and never arrived."""
+
+    code = "upload_missing"
+    text = "Nothing has been uploaded for file {file_id}. PUT the bytes to its upload URL first."
+
+    def __init__(self, file_id: object) -> None:
+        super().__init__(file_id=str(file_id))
+
+
+class UploadMismatch(Conflict):
+    """What arrived is not what was announced."""
+
+    code = "upload_mismatch"
+    text = "The upload has {found_bytes} bytes where {expected_bytes} were announced."
+
+    def __init__(self, *, expected_bytes: int, found_bytes: int) -> None:
+        super().__init__(expected_bytes=expected_bytes, found_bytes=found_bytes)
+
+
+class Refused(FleetError):
+    """The request is understood and the answer is no."""
+
+    code = "refused"
+
+
+class InvalidInput(Refused):
+    """A value does not fit its field."""
+
+    code = "invalid_input"
+    text = "{field}: {problem}"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(field=field, problem=problem)
+
+
+class InvalidCursor(Refused):
+    """The page cursor was not made by this list."""
+
+    code = "invalid_cursor"
+    text = "The cursor is not one that this list handed out. Leave it away to start from the first page."
+
+
+class InsufficientTokens(Refused):
+    """The wallet does not hold what the job costs."""
+
+    code = "insufficient_tokens"
+    text = "Insufficient token balance."
+
+    def __init__(self, *, required_tokens: int, available_tokens: int) -> None:
+        super().__init__(required_tokens=required_tokens, available_tokens=available_tokens)
+
+
+class BalanceLimit(Refused):
+    """A wallet cannot hold more than can be counted exactly everywhere."""
+
+    code = "balance_limit"
+    text = "The wallet would hold more than {balance_max} tokens."
+
+    def __init__(self, *, balance_max: int) -> None:
+        super().__init__(balance_max=balance_max)
+
+
+class LinkSpent(Refused):
+    """A one-time link was used, replaced, or is too old."""
+
+    code = "link_spent"
+    text = "This link has expired or was used already. Ask for a new one."
+
+
+class LimitReached(Refused):
+    """Too many, too fast."""
+
+    code = "rate_limited"
+    text = "Too many requests. Try again in {retry_after_s} s."
+
+    def __init__(self, *, retry_after_s: int) -> None:
+        super().__init__(retry_after_s=retry_after_s)
+
+
+class Unauthenticated(FleetError):
+    """Who is asking is not known: no credential, or one that is wrong, expired or revoked."""
+
+    code = "unauthenticated"
+    text = "{problem}"
+
+    def __init__(self, problem: str = "Send a key as 'Authorization: Bearer cf_…' or log in.") -> None:
+        super().__init__(problem=problem)
+
+
+class Forbidden(FleetError):
+    """Who is asking is known, and may not."""
+
+    code = "forbidden"
+    text = "{problem}"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem=problem)
+
+
+class TenantSuspended(Forbidden):
+    """A suspended tenant may read, and nothing else."""
+
+    code = "tenant_suspended"
+
+    def __init__(self) -> None:
+        super().__init__("This tenant is suspended: it can read but not create. Ask the operator.")
+
+
+class SignatureRefused(Forbidden):
+    """A signed URL or a signed message does not hold."""
+
+    code = "signature_refused"
+
+
+class Unavailable(FleetError):
+    """Something we depend on does not answer. Trying again later is right."""
+
+    code = "unavailable"
+
+
+class DatabaseUnavailable(Unavailable):
+    """A database cannot be reached or stays locked."""
+
+    code = "database_unavailable"
+    text = "The database {database!r} does not answer. Try again."
+
+    def __init__(self, database: str) -> None:
+        super().__init__(database=database)
+
+
+class SchemaTrouble(Unavailable):
+    """A database could not be brought to, or compared with, this code's schema."""
+
+    code = "schema_trouble"
+    text = "{database}: {problem}"
+
+    def __init__(self, database: str, problem: str) -> None:
+        super().__init__(database=database, problem=problem)
+
+
+class StorageUnavailable(Unavailable):
+    """The object store cannot be reached."""
+
+    code = "storage_unavailable"
+    text = "The object store does not answer. Try again."
