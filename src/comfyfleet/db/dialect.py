@@ -40,6 +40,7 @@ def seconds_from_now(seconds: float) -> DatabaseTime:
     return DatabaseTime(seconds)
 
 
+@compiles(DatabaseTime)  # also for printing a statement without a database at hand
 @compiles(DatabaseTime, "postgresql")
 def _postgresql_time(element: DatabaseTime, compiler: SQLCompiler, **kw: Any) -> str:
     offset, plus = (compiler.process(clause, **kw) for clause in element.clauses)

@@ -54,6 +54,10 @@ class Database:
                 raise DatabaseUnavailable(self.name) from error
             raise
 
+    async def ping(self) -> None:
+        async with self._begin(read_only=True) as connection:
+            await connection.execute(sa.select(1))
+
     async def close(self) -> None:
         await self.engine.dispose()
 

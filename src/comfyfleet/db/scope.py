@@ -17,6 +17,9 @@ from sqlalchemy.sql.selectable import CTE, Alias, FromClause, Join, Select, Subq
 
 BOUND_TENANT: BindParameter[object] = sa.bindparam("bound_tenant_id", type_=sa.Uuid())
 
+GOOD_SHAPES_MAX = 2_000
+_good_shapes: set[Any] = set()
+
 Statement = TypeVar("Statement", bound=Executable)
 
 
@@ -33,11 +36,22 @@ class UnscopedStatement(Exception):
 def require_scope(statement: Statement) -> Statement:
     if not isinstance(statement, (Select, Update, Delete, Insert)):
         raise UnscopedStatement("raw SQL", statement)
+    # The walk costs about as much as compiling; a statement of a shape seen before is known to be good.
+    shape = statement._generate_cache_key()
+    if shape is None or shape.key not in _good_shapes:
+        _check_every_part(statement)
+        if shape is not None:
+            if len(_good_shapes) >= GOOD_SHAPES_MAX:
+                _good_shapes.clear()
+            _good_shapes.add(shape.key)
+    return statement
+
+
+def _check_every_part(statement: Select[Any] | Update | Delete | Insert) -> None:
     for part in visitors.iterate(statement):
         for table in _tables_of(part):
             if not _is_scoped(table, part):
                 raise UnscopedStatement(str(table), statement)
-    return statement
 
 
 def _tables_of(part: object) -> Iterator[FromClause]:

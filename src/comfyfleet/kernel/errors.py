@@ -21,9 +21,9 @@ class FleetError(Exception):
     code: ClassVar[str] = "error"
     text: ClassVar[str] = "Something went wrong."
 
-    def __init__(self, **facts: Any) -> None:
+    def __init__(self, message: str | None = None, /, **facts: Any) -> None:
         self.facts = facts
-        super().__init__(self.text.format_map(facts))
+        super().__init__(message if message is not None else self.text.format_map(facts))
 
     @property
     def message(self) -> str:
@@ -160,29 +160,21 @@ class Unauthenticated(FleetError):
     """Who is asking is not known: no credential, or one that is wrong, expired or revoked."""
 
     code = "unauthenticated"
-    text = "{problem}"
-
-    def __init__(self, problem: str = "Send a key as 'Authorization: Bearer cf_…' or log in.") -> None:
-        super().__init__(problem=problem)
+    text = "Send a key as 'Authorization: Bearer cf_…' or log in."
 
 
 class Forbidden(FleetError):
     """Who is asking is known, and may not."""
 
     code = "forbidden"
-    text = "{problem}"
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem=problem)
+    text = "This credential may not do that."
 
 
 class TenantSuspended(Forbidden):
     """A suspended tenant may read, and nothing else."""
 
     code = "tenant_suspended"
-
-    def __init__(self) -> None:
-        super().__init__("This tenant is suspended: it can read but not create. Ask the operator.")
+    text = "This tenant is suspended: it can read but not create. Ask the operator."
 
 
 class SignatureRefused(Forbidden):

@@ -1,0 +1,3 @@
+from comfyfleet.cli.main import run
+
+run()

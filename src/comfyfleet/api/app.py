@@ -1,0 +1,75 @@
+"""The HTTP application: three routers that share nothing, and default deny."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import Depends, FastAPI
+from fastapi_offline import FastAPIOffline
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.cors import CORSMiddleware
+
+from comfyfleet import __version__
+from comfyfleet.api import auth, door, health, payments
+from comfyfleet.api.errors import ErrorBody, install_error_handlers
+from comfyfleet.api.limits import RateLimits
+from comfyfleet.api.objects import objects_router
+from comfyfleet.api.operator import operator_router
+from comfyfleet.api.options import ApiOptions
+from comfyfleet.api.policy import SignedUrl, require_policies
+from comfyfleet.api.requests import RequestContext
+from comfyfleet.api.stopping import Stopping
+from comfyfleet.api.tenant import tenant_router
+from comfyfleet.api.worker import worker_router
+from comfyfleet.house import House
+from comfyfleet.storage.backends.local import LocalStore
+
+DESCRIPTION = "Run ComfyUI as a fleet. Errors are always `{error: {code, message, details}}`; codes are stable."
+# The API reference and its assets: no data of anybody behind them.
+OPEN_PATHS = frozenset({"/openapi.json", "/docs", "/docs/oauth2-redirect", "/static-offline-docs"})
+COMMON_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorBody} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
+}
+
+
+def build_app(house: House, options: ApiOptions) -> FastAPI:
+    app = FastAPIOffline(
+        title="comfyfleet",
+        version=__version__,
+        description=DESCRIPTION,
+        servers=[{"url": "/"}],
+        redoc_url=None,
+        responses=COMMON_ERRORS,
+        lifespan=_lifespan,
+    )
+    app.state.house, app.state.options = house, options
+    app.state.limits, app.state.stopping = RateLimits(), Stopping()
+    for router in (health.router, auth.router, payments.router, tenant_router(), worker_router(), operator_router()):
+        app.include_router(router)
+    app.include_router(door.router)
+    if isinstance(house.store, LocalStore):
+        app.include_router(objects_router(house.store, Depends(SignedUrl())))
+    install_error_handlers(app)
+    _surround(app, options)
+    require_policies(app, open_paths=OPEN_PATHS)
+    return app
+
+
+def _surround(app: FastAPI, options: ApiOptions) -> None:
+    """The last one added is the outermost."""
+    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=options.body_bytes_max)
+    if options.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=options.cors_origins,
+            allow_methods=["GET", "POST", "PUT", "DELETE"],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    app.add_middleware(RequestContext)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    app.state.stopping.attach()
+    yield
+    await app.state.house.close()

@@ -1,0 +1,166 @@
+"""Log in and out, and set a password by a one-time link. The same door for tenants' users and operators."""
+
+from typing import Annotated
+
+import structlog
+from fastapi import APIRouter, BackgroundTasks, Depends, Request, Response
+from pydantic import Field, SecretStr
+
+from comfyfleet import tenants
+from comfyfleet.api.bodies import Body, View
+from comfyfleet.api.cookies import clear_session_cookie, require_same_origin, session_secret, set_session_cookie
+from comfyfleet.api.policy import AnyCaller, Public, TheHouse, TheLimits, TheOptions
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import FleetError, NotFound, Unauthenticated
+from comfyfleet.kernel.ids import SessionId, TenantId, UserId
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.tenants import Caller, Role, Scope, User, credentials
+from comfyfleet.tenants.lifecycle import UserStatus
+
+router = APIRouter(prefix="/api/auth", tags=["auth"])
+log = structlog.get_logger()
+
+Email = Annotated[str, Field(min_length=3, max_length=254)]
+Password = Annotated[SecretStr, Field(min_length=1, max_length=1024)]
+
+
+class LoginBody(Body):
+    email: Email
+    password: Password
+
+
+class LoginView(View):
+    user_id: UserId
+    warning: str | None
+
+
+class MeView(View):
+    user_id: UserId
+    email: str
+    role: Role
+    scopes: list[Scope]
+    tenant_id: TenantId | None
+    tenant_slug: str | None
+
+
+class ResetRequestBody(Body):
+    email: Email
+
+
+class SetPasswordBody(Body):
+    token: Annotated[str, Field(min_length=1, max_length=500)]
+    password: Password
+
+
+@router.post("/login", dependencies=[Depends(Public())])
+async def log_in(
+    body: LoginBody, request: Request, response: Response, house: TheHouse, options: TheOptions, limits: TheLimits
+) -> LoginView:
+    """Sets the session cookie. Unknown email and wrong password get one answer, after the same time."""
+    address = request.client.host if request.client else "unknown"
+    _require_own_page(request)
+    await limits.spend(options.logins_per_minute, "login-address", address)
+    await limits.spend(options.logins_per_minute, "login-email", body.email.lower())
+    async with house.control_tx(read_only=True) as tx:
+        login = await credentials.find_login(tx, body.email)
+    held = await credentials.check_password(
+        Secret(body.password.get_secret_value()), login.password_hash if login else None
+    )
+    secret = None
+    if login and login.password_hash and held:
+        async with house.control_tx() as tx:
+            secret = await credentials.open_session(
+                tx, login.user_id, password_hash=login.password_hash, address=address, ttl_s=options.session_ttl_s
+            )
+    if login is None or secret is None:
+        raise Unauthenticated("Email or password is wrong.")
+    warning = set_session_cookie(request, response, secret, ttl_s=options.session_ttl_s)
+    return LoginView(user_id=login.user_id, warning=warning)
+
+
+@router.post("/logout", status_code=204, dependencies=[Depends(Public())])
+async def log_out(request: Request, response: Response, house: TheHouse) -> None:
+    """Ends the session, here and everywhere. Without one there is nothing to do."""
+    presented = session_secret(request)
+    if presented is not None:
+        require_same_origin(request)
+        async with house.control_tx() as tx:
+            try:
+                caller = await credentials.authenticate_session(tx, presented)
+                await credentials.end_session(tx, SessionId(caller.credential))
+            except Unauthenticated:
+                pass
+    clear_session_cookie(request, response)
+
+
+@router.get("/me")
+async def me(caller: Annotated[Caller, Depends(AnyCaller())]) -> MeView:
+    return MeView(
+        user_id=caller.user_id,
+        email=caller.email,
+        role=caller.role,
+        scopes=sorted(caller.scopes),
+        tenant_id=caller.home.tenant_id if caller.home else None,
+        tenant_slug=caller.home.slug if caller.home else None,
+    )
+
+
+@router.post("/password-reset", status_code=202, dependencies=[Depends(Public())])
+async def request_password_reset(
+    body: ResetRequestBody,
+    request: Request,
+    work: BackgroundTasks,
+    house: TheHouse,
+    options: TheOptions,
+    limits: TheLimits,
+) -> None:
+    """Sends a link if there is such a user and mail is configured. The answer never tells."""
+    address = request.client.host if request.client else "unknown"
+    await limits.spend(options.logins_per_minute, "reset-address", address)
+    await limits.spend(options.logins_per_minute, "reset-email", body.email.lower())
+    email = tenants.normal_email(body.email)
+    # After the answer: how long the letter takes would tell whether there is somebody to write to.
+    work.add_task(_send_reset, house, email, options.password_reset_ttl_s)
+
+
+@router.post("/password", dependencies=[Depends(Public())])
+async def set_password(body: SetPasswordBody, house: TheHouse) -> LoginView:
+    """Spend an invitation or a reset link. All sessions of the user end."""
+    link_id = house.links.read(body.token)
+    password_hash = await credentials.hash_password(Secret(body.password.get_secret_value()))
+    async with house.control_tx() as tx:
+        user = await credentials.spend_link(tx, link_id, password_hash=password_hash)
+    return LoginView(user_id=user.id, warning=None)
+
+
+async def send_or_show_link(house: House, user: User, link_url: str) -> str | None:
+    """By mail where it is configured; otherwise the link itself, for the one who asked to hand on."""
+    if house.postbox is None:
+        return link_url
+    invited = user.status is UserStatus.INVITED
+    subject = "You are invited to comfyfleet" if invited else "Your new comfyfleet password"
+    await house.postbox.send_link(to=user.email, subject=subject, link=link_url)
+    return None
+
+
+async def _send_reset(house: House, email: str, ttl_s: int) -> None:
+    if house.postbox is None:
+        log.warning("auth.reset_without_mail", hint="set smtp_url, or run `comfyfleet user reset-link EMAIL`")
+        return
+    try:
+        async with house.control_tx() as tx:
+            user = await tenants.find_user(tx, email)
+            if user.status is UserStatus.DISABLED:
+                return
+            link = await credentials.make_link(tx, user, ttl_s=ttl_s)
+        await send_or_show_link(house, user, house.links.url(link))
+    except NotFound:
+        return
+    except (OSError, FleetError) as error:
+        log.error("auth.letter_failed", error=type(error).__name__)
+
+
+def _require_own_page(request: Request) -> None:
+    """A foreign page must not log its visitor into somebody else's account. Programs send no such header."""
+    if request.headers.get("sec-fetch-site") or request.headers.get("origin"):
+        require_same_origin(request)

@@ -1,0 +1,46 @@
+"""What request bodies share: unknown fields are refused, and text is text that every database can keep."""
+
+from typing import Annotated, Any
+
+from fastapi import Query
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from comfyfleet.kernel.page import PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PageRequest
+
+CURSOR_CHARS_MAX = 64
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text_can_be_kept(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            for name, field in value.items():
+                if isinstance(field, str) and not is_plain_text(field):
+                    raise ValueError(f"{name!r:.100} holds a NUL or half a character")
+        return value
+
+
+class View(BaseModel):
+    """A response: only what is listed here ever leaves."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+def is_plain_text(text: str) -> bool:
+    """PostgreSQL keeps no NUL, and half a surrogate pair cannot be encoded at all."""
+    return "\x00" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def page_request(
+    limit: Annotated[int, Query(ge=1, le=PAGE_ROWS_MAX, description="Rows a page.")] = PAGE_ROWS_DEFAULT,
+    cursor: Annotated[
+        str | None, Query(max_length=CURSOR_CHARS_MAX, description="`next_cursor` of the page before.")
+    ] = None,
+) -> PageRequest:
+    return PageRequest.parse(rows=limit, cursor=cursor)
+
+
+Tokens = Annotated[int, Field(ge=1, le=10**12)]

@@ -1,0 +1,111 @@
+"""Operators create, place, suspend and resume tenants, and give each its first admin."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from pydantic import Field
+
+from comfyfleet import tenants
+from comfyfleet.api.auth import Email, send_or_show_link
+from comfyfleet.api.bodies import Body, View, page_request
+from comfyfleet.api.policy import OperatorCaller, TheHouse, TheOptions
+from comfyfleet.api.views import InviteView, UserPage, UserView
+from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.kernel.ids import TenantId
+from comfyfleet.kernel.page import PageRequest
+from comfyfleet.tenants import Role, Scope, credentials
+from comfyfleet.tenants.lifecycle import TenantEvent, TenantStatus
+
+router = APIRouter(prefix="/tenants")
+
+SEE = [Depends(OperatorCaller(Scope.READ))]
+OPERATE = [Depends(OperatorCaller(Scope.OPERATE))]
+
+
+class TenantView(View):
+    id: TenantId
+    slug: str
+    name: str
+    pool: str
+    weight: int
+    status: TenantStatus
+    created_at: datetime
+
+
+class TenantPage(View):
+    tenants: list[TenantView]
+    next_cursor: str | None
+
+
+class NewTenantBody(Body):
+    slug: Annotated[str, Field(min_length=1, max_length=63)]
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    pool: Annotated[str, Field(max_length=63)] | None = None
+    weight: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
+class NewUserBody(Body):
+    email: Email
+    role: Annotated[str, Field(pattern="^(member|admin)$")] = "admin"
+
+
+@router.get("", dependencies=SEE)
+async def get_tenants(house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]) -> TenantPage:
+    async with house.control_tx(read_only=True) as tx:
+        found = await tenants.list_tenants(tx, page)
+    rows = [TenantView.model_validate(tenant) for tenant in found.rows]
+    return TenantPage(tenants=rows, next_cursor=found.next_cursor)
+
+
+@router.post("", status_code=201, dependencies=OPERATE)
+async def create_tenant(body: NewTenantBody, house: TheHouse) -> TenantView:
+    pool = body.pool or house.default_pool
+    if pool not in house.pools:
+        raise InvalidInput("pool", f"{pool!r} is none of {sorted(house.pools)}")
+    async with house.control_tx() as tx:
+        tenant = await tenants.create_tenant(
+            tx, slug=body.slug, name=body.name or body.slug, pool=pool, weight=body.weight
+        )
+    return TenantView.model_validate(tenant)
+
+
+@router.get("/{tenant_id}", dependencies=SEE)
+async def get_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
+    async with house.control_tx(read_only=True) as tx:
+        return TenantView.model_validate(await tenants.get_tenant(tx, tenant_id))
+
+
+@router.post("/{tenant_id}/suspend", dependencies=OPERATE)
+async def suspend_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
+    """It can still read, and no longer create. Running jobs go on."""
+    async with house.control_tx() as tx:
+        return TenantView.model_validate(await tenants.move_tenant(tx, tenant_id, TenantEvent.SUSPEND))
+
+
+@router.post("/{tenant_id}/resume", dependencies=OPERATE)
+async def resume_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
+    async with house.control_tx() as tx:
+        return TenantView.model_validate(await tenants.move_tenant(tx, tenant_id, TenantEvent.RESUME))
+
+
+@router.get("/{tenant_id}/users", dependencies=SEE)
+async def get_tenant_users(
+    tenant_id: TenantId, house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]
+) -> UserPage:
+    async with house.control_tx(read_only=True) as tx:
+        await tenants.get_tenant(tx, tenant_id)
+        found = await tenants.list_users(tx, tenant_id, page)
+    return UserPage(users=[UserView.model_validate(user) for user in found.rows], next_cursor=found.next_cursor)
+
+
+@router.post("/{tenant_id}/users", status_code=201, dependencies=OPERATE)
+async def invite_tenant_user(
+    tenant_id: TenantId, body: NewUserBody, house: TheHouse, options: TheOptions
+) -> InviteView:
+    async with house.control_tx() as tx:
+        await tenants.get_tenant(tx, tenant_id)
+        user = await tenants.create_user(tx, email=body.email, role=Role(body.role), tenant_id=tenant_id)
+        link = await credentials.make_link(tx, user, ttl_s=options.invite_ttl_s)
+    shown = await send_or_show_link(house, user, house.links.url(link))
+    return InviteView(user=UserView.model_validate(user), link=shown)

@@ -1,0 +1,21 @@
+"""The values the HTTP edge needs, taken from the settings by `bootstrap`."""
+
+from dataclasses import dataclass, field
+
+from comfyfleet.kernel.secret import Secret
+
+
+@dataclass(frozen=True)
+class ApiOptions:
+    public_url: str = ""
+    cors_origins: list[str] = field(default_factory=list)
+    body_bytes_max: int = 1024**2
+    upload_bytes_max: int = 5 * 1024**3
+    url_ttl_s: int = 900
+    session_ttl_s: int = 14 * 86_400
+    invite_ttl_s: int = 7 * 86_400
+    password_reset_ttl_s: int = 3600
+    requests_per_minute_per_key: int = 600
+    requests_per_minute_per_tenant: int = 3000
+    logins_per_minute: int = 10
+    payment_webhook_secrets: list[Secret] = field(default_factory=list)

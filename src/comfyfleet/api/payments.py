@@ -1,0 +1,73 @@
+"""A shop reports a payment: the same verb as an operator's credit, behind a Standard Webhooks signature."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field, ValidationError
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from comfyfleet import tenants
+from comfyfleet.api import bodies
+from comfyfleet.api.bodies import Body
+from comfyfleet.api.crediting import ProviderId, credit
+from comfyfleet.api.policy import SignedMessage, TheHouse, TheOptions
+from comfyfleet.api.views import CreditView
+from comfyfleet.kernel.errors import NotFound, SignatureRefused
+from comfyfleet.kernel.ids import UserId
+from comfyfleet.kernel.secret import Secret
+
+router = APIRouter(prefix="/api/payments", tags=["payments"], dependencies=[Depends(SignedMessage())])
+
+
+class PaymentBody(Body):
+    tenant: Annotated[str, Field(min_length=1, max_length=63, description="Slug or id.")]
+    user_id: UserId
+    amount: bodies.Tokens
+    provider_transaction_id: ProviderId
+
+
+@router.post(
+    "/credit",
+    status_code=201,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": PaymentBody.model_json_schema()}},
+        },
+        "parameters": [
+            {"name": name, "in": "header", "required": True, "schema": {"type": "string"}}
+            for name in ("webhook-id", "webhook-timestamp", "webhook-signature")
+        ],
+    },
+)
+async def credit_by_payment(request: Request, house: TheHouse, options: TheOptions, response: Response) -> CreditView:
+    """201 when tokens moved; 200 when this payment had been credited before."""
+    payment = _read(await request.body(), dict(request.headers), options.payment_webhook_secrets)
+    async with house.control_tx(read_only=True) as tx:
+        tenant = await tenants.find_tenant(tx, payment.tenant)
+        await tenants.get_user_of(tx, tenant.id, payment.user_id)
+    view = await credit(house, tenant, payment.user_id, payment.amount, payment.provider_transaction_id)
+    if view.replayed:
+        response.status_code = 200
+    return view
+
+
+def _read(raw: bytes, headers: dict[str, str], secrets: list[Secret]) -> PaymentBody:
+    """The signature covers the raw bytes: nothing is parsed before it holds."""
+    if not secrets:
+        raise NotFound("route", "payments (set payment_webhook_secrets to open it)")
+    if not any(_holds(raw, headers, secret) for secret in secrets):
+        raise SignatureRefused("The message is not signed with a secret this server knows, or is too old.")
+    try:
+        return PaymentBody.model_validate_json(raw)
+    except ValidationError as error:
+        raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in error.errors()]) from None
+
+
+def _holds(raw: bytes, headers: dict[str, str], secret: Secret) -> bool:
+    try:
+        Webhook(secret.reveal()).verify(raw, headers)
+    except (WebhookVerificationError, ValueError):
+        return False
+    return True

@@ -1,0 +1,195 @@
+"""Who may call a route. Every route names a policy, or the application does not start."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Request, Security
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import RouteContext, iter_route_contexts
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+
+from comfyfleet.api.cookies import COOKIES, require_same_origin, session_secret
+from comfyfleet.api.limits import RateLimits
+from comfyfleet.api.options import ApiOptions
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import Forbidden, TenantSuspended, Unauthenticated
+from comfyfleet.kernel.ids import KeyId
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.tenants import Caller, Home, Role, Scope
+from comfyfleet.tenants.credentials import authenticate_key, authenticate_session, touch_key
+from comfyfleet.tenants.lifecycle import TenantStatus
+
+SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+
+_key = HTTPBearer(auto_error=False, scheme_name="key", description="An API key: `cf_…`.")
+_cookie = APIKeyCookie(name=COOKIES[0], auto_error=False, scheme_name="session", description="A web login.")
+
+
+def get_house(request: Request) -> House:
+    house: House = request.app.state.house
+    return house
+
+
+def get_options(request: Request) -> ApiOptions:
+    options: ApiOptions = request.app.state.options
+    return options
+
+
+def get_limits(request: Request) -> RateLimits:
+    limits: RateLimits = request.app.state.limits
+    return limits
+
+
+TheHouse = Annotated[House, Depends(get_house)]
+TheOptions = Annotated[ApiOptions, Depends(get_options)]
+TheLimits = Annotated[RateLimits, Depends(get_limits)]
+
+
+class Policy:
+    """A dependency that lets a request pass, or raises."""
+
+
+class Public(Policy):
+    """Anybody. Say it out loud on each such route."""
+
+    async def __call__(self) -> None:
+        return None
+
+
+class SignedUrl(Policy):
+    """Whoever holds the URL: its signature is checked by the route, and is the only credential."""
+
+    async def __call__(self) -> None:
+        return None
+
+
+class SignedMessage(Policy):
+    """Whoever signed the body: checked by the route, over the raw bytes."""
+
+    async def __call__(self) -> None:
+        return None
+
+
+class TenantCaller(Policy):
+    """A user of a tenant, by key or session, whose credential has the scope."""
+
+    def __init__(self, scope: Scope, *, even_suspended: bool = False) -> None:
+        self.scope = scope
+        self.even_suspended = even_suspended
+
+    async def __call__(
+        self,
+        request: Request,
+        house: TheHouse,
+        options: TheOptions,
+        limits: TheLimits,
+        key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
+        _session: Annotated[str | None, Security(_cookie)] = None,
+    ) -> Caller:
+        caller = await _authenticate(request, house, key)
+        home = home_of(caller)
+        _require(caller, self.scope)
+        await limits.spend(options.requests_per_minute_per_key, "caller", str(caller.credential))
+        await limits.spend(options.requests_per_minute_per_tenant, "tenant", str(home.tenant_id))
+        changes = request.method not in SAFE_METHODS and not self.even_suspended
+        if changes and home.status is TenantStatus.SUSPENDED:
+            raise TenantSuspended
+        return caller
+
+
+class OperatorCaller(Policy):
+    """An operator of the installation, by key or session."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    async def __call__(
+        self,
+        request: Request,
+        house: TheHouse,
+        options: TheOptions,
+        limits: TheLimits,
+        key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
+        _session: Annotated[str | None, Security(_cookie)] = None,
+    ) -> Caller:
+        caller = await _authenticate(request, house, key)
+        if caller.role is not Role.OPERATOR:
+            raise Forbidden("This is for operators of the installation.")
+        _require(caller, self.scope)
+        await limits.spend(options.requests_per_minute_per_key, "caller", str(caller.credential))
+        return caller
+
+
+class AnyCaller(Policy):
+    """Anybody who is known: a tenant's user or an operator."""
+
+    async def __call__(
+        self,
+        request: Request,
+        house: TheHouse,
+        options: TheOptions,
+        limits: TheLimits,
+        key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
+        _session: Annotated[str | None, Security(_cookie)] = None,
+    ) -> Caller:
+        caller = await _authenticate(request, house, key)
+        await limits.spend(options.requests_per_minute_per_key, "caller", str(caller.credential))
+        return caller
+
+
+def home_of(caller: Caller) -> Home:
+    if caller.home is None:
+        raise Forbidden("Operators have no wallet and no files. Use a tenant user's key.")
+    return caller.home
+
+
+def _require(caller: Caller, scope: Scope) -> None:
+    if scope not in caller.scopes:
+        raise Forbidden(f"This needs the scope {scope.value!r}; the credential has {sorted(caller.scopes)}.")
+
+
+async def _authenticate(request: Request, house: House, key: HTTPAuthorizationCredentials | None) -> Caller:
+    if key is not None:
+        async with house.control_tx(read_only=True) as tx:
+            proof = await authenticate_key(tx, Secret(key.credentials))
+        if proof.untouched:
+            async with house.control_tx() as tx:
+                await touch_key(tx, KeyId(proof.caller.credential))
+        return proof.caller
+    presented = session_secret(request)
+    if presented is None:
+        raise Unauthenticated
+    if request.method not in SAFE_METHODS:
+        require_same_origin(request)
+    async with house.control_tx(read_only=True) as tx:
+        return await authenticate_session(tx, presented)
+
+
+class UnguardedRoute(Exception):
+    """A programming error: a route without a policy."""
+
+    def __init__(self, paths: list[str]) -> None:
+        super().__init__(f"these routes have no policy: {', '.join(paths)}. Add Depends(Public()) or a caller to each.")
+
+
+def require_policies(app: FastAPI, *, open_paths: frozenset[str]) -> None:
+    """Default deny: refuses an application in which a route, hidden ones included, has no policy."""
+    unguarded = [
+        str(route.path)
+        for route in iter_route_contexts(app.routes)
+        if route.path not in open_paths and not _has_policy(route)
+    ]
+    if unguarded:
+        raise UnguardedRoute(unguarded)
+
+
+def _has_policy(route: RouteContext) -> bool:
+    """A mount or a plain route has no dependencies, and so no policy."""
+    dependant: Dependant | None = getattr(route, "dependant", None)
+    return dependant is not None and any(isinstance(call, Policy) for call in _calls(dependant))
+
+
+def _calls(dependant: Dependant) -> Iterator[Any]:
+    for inner in dependant.dependencies:
+        yield inner.call
+        yield from _calls(inner)

@@ -1,0 +1,12 @@
+"""What a tenant's users and programs call. Shares no credential and no route with workers and operators."""
+
+from fastapi import APIRouter
+
+from comfyfleet.api.tenant import files, keys, users, wallet
+
+
+def tenant_router() -> APIRouter:
+    router = APIRouter(prefix="/api")
+    for part in (users, keys, wallet, files):
+        router.include_router(part.router)
+    return router

@@ -1,0 +1,176 @@
+"""A user's files: announce, PUT the bytes to the signed URL, confirm, read back."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from fastapi import APIRouter, Depends, Response
+from pydantic import Field
+
+from comfyfleet import storage
+from comfyfleet.api.bodies import Body, View, page_request
+from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
+from comfyfleet.kernel.ids import FileId
+from comfyfleet.kernel.page import PageRequest
+from comfyfleet.storage import Announced, File, FileStatus, SignedRequest, SingleUpload, UploadedPart
+from comfyfleet.tenants import Caller, Scope
+
+router = APIRouter(prefix="/files", tags=["files"])
+
+Reader = Annotated[Caller, Depends(TenantCaller(Scope.READ))]
+Writer = Annotated[Caller, Depends(TenantCaller(Scope.WRITE))]
+
+SIZE_MAX = 2**53 - 1
+PARTS_MAX = 10_000
+
+
+class NewFileBody(Body):
+    name: Annotated[str, Field(min_length=1, max_length=255)]
+    mime_type: Annotated[str, Field(min_length=3, max_length=127, examples=["image/png"])]
+    size: Annotated[int, Field(ge=1, le=SIZE_MAX, description="Bytes.")]
+
+
+class PartBody(Body):
+    number: Annotated[int, Field(ge=1, le=PARTS_MAX)]
+    etag: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class ConfirmBody(Body):
+    parts: list[PartBody] = Field([], max_length=PARTS_MAX)
+
+
+class FileView(View):
+    id: FileId
+    name: str
+    mime_type: str
+    size: int
+    status: FileStatus
+    created_at: datetime
+    stored_at: datetime | None
+
+    @classmethod
+    def of(cls, file: File) -> Self:
+        return cls(
+            id=file.id,
+            name=file.name,
+            mime_type=file.media_type,
+            size=file.size_bytes,
+            status=file.status,
+            created_at=file.created_at,
+            stored_at=file.stored_at,
+        )
+
+
+class RequestView(View):
+    """Send it as it stands: method, URL and every header are covered by the signature."""
+
+    method: Literal["GET", "PUT"]
+    url: str
+    headers: dict[str, str]
+    expires_in_s: int
+
+    @classmethod
+    def of(cls, request: SignedRequest) -> Self:
+        return cls(
+            method=request.method,
+            url=request.url,
+            headers=dict(request.headers),
+            expires_in_s=request.expires_in_s,
+        )
+
+
+class UploadView(View):
+    """One request, or for a large file one per part: `part_size` bytes each, the last one what is left."""
+
+    requests: list[RequestView]
+    part_size: int | None
+
+
+class AnnouncedView(View):
+    file: FileView
+    upload: UploadView
+
+    @classmethod
+    def of(cls, announced: Announced) -> Self:
+        upload = announced.upload
+        if isinstance(upload, SingleUpload):
+            view = UploadView(requests=[RequestView.of(upload.request)], part_size=None)
+        else:
+            requests = [RequestView.of(each) for each in upload.requests]
+            view = UploadView(requests=requests, part_size=upload.part_size_bytes)
+        return cls(file=FileView.of(announced.file), upload=view)
+
+
+class StoredView(View):
+    """`download` is there once the bytes are."""
+
+    file: FileView
+    download: RequestView | None
+
+
+class FilePage(View):
+    files: list[FileView]
+    next_cursor: str | None
+
+
+@router.post("", status_code=201)
+async def announce_file(body: NewFileBody, caller: Writer, house: TheHouse, options: TheOptions) -> AnnouncedView:
+    async with house.tenant_tx(home_of(caller)) as tx:
+        announced = await storage.announce_upload(
+            tx,
+            house.store,
+            user_id=caller.user_id,
+            name=body.name,
+            media_type=body.mime_type,
+            size_bytes=body.size,
+            size_bytes_max=options.upload_bytes_max,
+            expires_s=options.url_ttl_s,
+        )
+    return AnnouncedView.of(announced)
+
+
+@router.get("")
+async def get_files(caller: Reader, house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]) -> FilePage:
+    """Newest first."""
+    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
+        found = await storage.list_files(tx, caller.user_id, page)
+    return FilePage(files=[FileView.of(file) for file in found.rows], next_cursor=found.next_cursor)
+
+
+@router.get("/{file_id}")
+async def get_file(file_id: FileId, caller: Reader, house: TheHouse, options: TheOptions) -> StoredView:
+    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
+        file = await storage.read_file(tx, file_id, caller.user_id)
+        download = None
+        if file.status is FileStatus.STORED:
+            download = await storage.sign_download(
+                tx, house.store, file_id, caller.user_id, expires_s=options.url_ttl_s
+            )
+    return StoredView(file=FileView.of(file), download=RequestView.of(download) if download else None)
+
+
+@router.post("/{file_id}/upload")
+async def renew_upload(file_id: FileId, caller: Writer, house: TheHouse, options: TheOptions) -> AnnouncedView:
+    """Fresh URLs for an upload that is not finished, when the first ones have expired."""
+    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
+        announced = await storage.renew_upload(tx, house.store, file_id, caller.user_id, expires_s=options.url_ttl_s)
+    return AnnouncedView.of(announced)
+
+
+@router.post("/{file_id}/confirm")
+async def confirm_file(file_id: FileId, body: ConfirmBody, caller: Writer, house: TheHouse) -> FileView:
+    """All bytes are there. For an upload in parts, name each part with the ETag its PUT was answered with."""
+    parts = [UploadedPart(part.number, part.etag) for part in body.parts]
+    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
+        file = await storage.read_file(tx, file_id, caller.user_id)
+    if file.status is not FileStatus.STORED:
+        # Joining gigabytes takes a while, and no transaction stays open meanwhile.
+        await storage.assemble_upload(house.store, file, parts)
+    async with house.tenant_tx(home_of(caller)) as tx:
+        return FileView.of(await storage.confirm_upload(tx, house.store, file_id, caller.user_id, parts=parts))
+
+
+@router.delete("/{file_id}", status_code=204, response_class=Response)
+async def delete_file(file_id: FileId, caller: Writer, house: TheHouse) -> None:
+    async with house.tenant_tx(home_of(caller)) as tx:
+        file = await storage.delete_file(tx, file_id, caller.user_id)
+    await storage.erase_object(house.store, file)

@@ -1,0 +1,31 @@
+"""Errors on the command line: one sentence on standard error, and an exit code per family."""
+
+import json
+
+from rich.console import Console
+
+from comfyfleet.kernel.errors import Conflict, FleetError, Forbidden, NotFound, Refused, Unauthenticated, Unavailable
+
+EXIT_CODES: dict[type[FleetError], int] = {
+    FleetError: 1,
+    Refused: 2,
+    NotFound: 3,
+    Conflict: 4,
+    Forbidden: 5,
+    Unauthenticated: 5,
+    Unavailable: 6,
+}
+
+
+def exit_code(error: FleetError) -> int:
+    return next(EXIT_CODES[family] for family in type(error).__mro__ if family in EXIT_CODES)
+
+
+def print_error(error: FleetError, *, as_json: bool) -> None:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if as_json:
+        body = {"error": {"code": error.code, "message": error.message, "details": error.facts}}
+        console.out(json.dumps(body), highlight=False)
+    else:
+        console.print(f"[bold red]error[/] [dim]({error.code})[/] ", end="")
+        console.print(error.message, markup=False)

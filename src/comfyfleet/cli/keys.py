@@ -1,0 +1,67 @@
+"""`comfyfleet key`"""
+
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from comfyfleet import tenants
+from comfyfleet.cli.output import AsJson, print_one, print_rows
+from comfyfleet.cli.running import in_house
+from comfyfleet.house import House
+from comfyfleet.kernel.ids import KeyId
+from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
+from comfyfleet.tenants import ApiKey, Scope, credentials
+from comfyfleet.tenants.credentials import NewKey
+from comfyfleet.tenants.model import SCOPES
+
+app = typer.Typer(no_args_is_help=True, help="API keys.")
+
+COLUMNS = ["name", "prefix", "scopes", "expires_at", "revoked_at", "last_used_at", "id"]
+Email = Annotated[str, typer.Argument(help="Email of the user the key acts for.")]
+
+
+@app.command("create")
+def create(
+    email: Email,
+    name: Annotated[str, typer.Option(help="What it is for.")] = "command line",
+    scope: Annotated[list[Scope] | None, typer.Option(help="Repeatable. Default: all the role allows.")] = None,
+    expires_in_days: Annotated[float | None, typer.Option(min=0.001, max=3650, help="Default: never.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key. It is printed once; only its hash is kept."""
+
+    async def work(house: House) -> NewKey:
+        async with house.control_tx() as tx:
+            user = await tenants.find_user(tx, email)
+            scopes = frozenset(scope) if scope else SCOPES[user.role]
+            lifetime_s = expires_in_days * 86_400 if expires_in_days is not None else None
+            return await credentials.create_key(tx, user, name=name, scopes=scopes, lifetime_s=lifetime_s)
+
+    made = in_house(work)
+    sentence = f"Key {made.key.prefix} for {email}; it is not shown again:"
+    print_one(made.key, as_json=as_json, sentence=sentence, secret=made.secret.reveal())
+
+
+@app.command("list")
+def list_all(email: Email, as_json: AsJson = False) -> None:
+    """List the newest hundred keys of a user."""
+
+    async def work(house: House) -> list[ApiKey]:
+        async with house.control_tx(read_only=True) as tx:
+            user = await tenants.find_user(tx, email)
+            return (await credentials.list_keys(tx, user.id, PageRequest(rows=PAGE_ROWS_MAX))).rows
+
+    print_rows(f"Keys of {email}", in_house(work), COLUMNS, as_json=as_json)
+
+
+@app.command("revoke")
+def revoke(key_id: Annotated[UUID, typer.Argument(help="Id, as listed.")], as_json: AsJson = False) -> None:
+    """Stop a key from working, at once and for good."""
+
+    async def work(house: House) -> ApiKey:
+        async with house.control_tx() as tx:
+            return await credentials.revoke_key(tx, KeyId(key_id))
+
+    key = in_house(work)
+    print_one(key, as_json=as_json, sentence=f"Key {key.prefix} ({key.name}) is revoked.")

@@ -1,0 +1,123 @@
+"""`comfyfleet up` and `comfyfleet serve`: the control plane, embedded or in production."""
+
+import asyncio
+import contextlib
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from comfyfleet.api.app import build_app
+from comfyfleet.api.logs import configure_logs
+from comfyfleet.api.server import build_server
+from comfyfleet.bootstrap import (
+    build_house,
+    build_options,
+    ensure_operator_key,
+    require_current_schema,
+    require_durable_databases,
+)
+from comfyfleet.cli.database import upgrade_databases
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import FleetError, SchemaTrouble
+from comfyfleet.kernel.hosts import is_loopback
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.settings import Settings, SettingsError, load_settings
+
+Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")]
+
+
+class PortTaken(FleetError):
+    """Somebody else listens there."""
+
+    code = "port_taken"
+    text = "Cannot listen on {host}:{port} ({problem}). Choose another with --port, or stop what runs there."
+
+
+def up(
+    host: Host = None,
+    port: Port = None,
+    home: Annotated[Path | None, typer.Option(help="Folder for all files.")] = None,
+) -> None:
+    """Start everything on embedded defaults, set up on the first start."""
+    given = {name: value for name, value in (("host", host), ("port", port), ("home", home)) if value is not None}
+    settings = load_settings(**given)
+    if settings.mode != "embedded":
+        raise SettingsError(["mode: `comfyfleet up` is for trying out; in production use `comfyfleet serve`"])
+    _run(settings, embedded=True)
+
+
+def serve(host: Host = None, port: Port = None) -> None:
+    """Start one control-plane replica on the configured databases and object store."""
+    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    _run(load_settings(**given), embedded=False)
+
+
+def _run(settings: Settings, *, embedded: bool) -> None:
+    configure_logs(settings.log_format, settings.log_level)
+    listener = _listen(settings.host, settings.port)
+    # Links and cookies need the real port when a free one was taken.
+    settings = settings.model_copy(update={"port": listener.getsockname()[1]})
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(settings, listener, embedded=embedded))
+    Console(stderr=True).print("[dim]Stopped.[/]")
+
+
+async def _serve(settings: Settings, listener: socket.socket, *, embedded: bool) -> None:
+    house = build_house(settings)
+    try:
+        operator_key = await _prepare(house, settings, embedded=embedded)
+    except BaseException:
+        await house.close()
+        raise
+    app = build_app(house, build_options(settings))
+    server = build_server(
+        app,
+        host=settings.host,
+        port=settings.port,
+        grace_s=settings.shutdown_grace_s,
+        trusted_proxies=settings.trusted_proxies,
+    )
+    _greet(settings, operator_key)
+    await server.serve(sockets=[listener])
+
+
+async def _prepare(house: House, settings: Settings, *, embedded: bool) -> Secret | None:
+    if not embedded:
+        await require_current_schema(house)
+        if settings.mode == "production":
+            await require_durable_databases(house)
+        await house.store.check()
+        return None
+    for line in await upgrade_databases(house, show=True):
+        if line.failed:
+            raise SchemaTrouble(line.database, line.detail)
+    await house.store.check()
+    return await ensure_operator_key(house, settings.home / "operator.key")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=2048
+        )
+    except OSError as problem:
+        raise PortTaken(host=host, port=port, problem=problem.strerror or str(problem)) from None
+
+
+def _greet(settings: Settings, operator_key: Secret | None) -> None:
+    shown = f"http://{'127.0.0.1' if settings.host in ('0.0.0.0', '::') else settings.host}:{settings.port}"  # noqa: S104
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("[dim]open[/]", f"[bold]{settings.public_url or shown}[/]")
+    facts.add_row("[dim]API reference[/]", f"{settings.public_url or shown}/docs")
+    if operator_key is not None:
+        facts.add_row("[dim]operator key[/]", operator_key.reveal())
+        facts.add_row("[dim]kept in[/]", str(settings.home / "operator.key"))
+    if not is_loopback(settings.host) and not (settings.public_url or "").startswith("https://"):
+        facts.add_row("[yellow]warning[/]", "reachable from the network without HTTPS: logins can be read on the way")
+    Console(width=110).print(Panel(facts, title="comfyfleet is up", title_align="left", subtitle="Ctrl-C stops it"))

@@ -1,0 +1,79 @@
+"""`comfyfleet tenant`"""
+
+from typing import Annotated
+
+import typer
+
+from comfyfleet import tenants
+from comfyfleet.cli.output import AsJson, print_one, print_rows
+from comfyfleet.cli.running import in_house
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
+from comfyfleet.tenants import Tenant
+from comfyfleet.tenants.lifecycle import TenantEvent
+
+app = typer.Typer(no_args_is_help=True, help="Tenants: who shares this installation.")
+
+COLUMNS = ["slug", "name", "pool", "weight", "status", "created_at", "id"]
+SlugOrId = Annotated[str, typer.Argument(help="Slug or id.")]
+
+
+@app.command("create")
+def create(
+    slug: Annotated[str, typer.Argument(help="Short name, such as acme-films.")],
+    name: Annotated[str | None, typer.Option(help="Full name. Default: the slug.")] = None,
+    pool: Annotated[str | None, typer.Option(help="Tenant pool to place it in. Default: default_pool.")] = None,
+    weight: Annotated[int, typer.Option(help="Its share of the fleet beside the others'.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Create a tenant."""
+
+    async def work(house: House) -> Tenant:
+        chosen = pool or house.default_pool
+        if chosen not in house.pools:
+            raise InvalidInput("pool", f"{chosen!r} is none of {sorted(house.pools)}")
+        async with house.control_tx() as tx:
+            return await tenants.create_tenant(tx, slug=slug, name=name or slug, pool=chosen, weight=weight)
+
+    tenant = in_house(work)
+    print_one(tenant, as_json=as_json, sentence=f"Created tenant {tenant.slug} ({tenant.id}) in pool {tenant.pool}.")
+
+
+@app.command("list")
+def list_all(as_json: AsJson = False) -> None:
+    """List all tenants, newest first."""
+
+    async def work(house: House) -> list[Tenant]:
+        found: list[Tenant] = []
+        request = PageRequest(rows=PAGE_ROWS_MAX)
+        async with house.control_tx(read_only=True) as tx:
+            while True:
+                page = await tenants.list_tenants(tx, request)
+                found += page.rows
+                if page.next_cursor is None:
+                    return found
+                request = PageRequest.parse(rows=PAGE_ROWS_MAX, cursor=page.next_cursor)
+
+    print_rows("Tenants", in_house(work), COLUMNS, as_json=as_json)
+
+
+@app.command("suspend")
+def suspend(tenant: SlugOrId, as_json: AsJson = False) -> None:
+    """Let a tenant read, and no longer create."""
+    _move(tenant, TenantEvent.SUSPEND, as_json=as_json)
+
+
+@app.command("resume")
+def resume(tenant: SlugOrId, as_json: AsJson = False) -> None:
+    """End a suspension."""
+    _move(tenant, TenantEvent.RESUME, as_json=as_json)
+
+
+def _move(name: str, event: TenantEvent, *, as_json: bool) -> None:
+    async def work(house: House) -> Tenant:
+        async with house.control_tx() as tx:
+            return await tenants.move_tenant(tx, (await tenants.find_tenant(tx, name)).id, event)
+
+    tenant = in_house(work)
+    print_one(tenant, as_json=as_json, sentence=f"Tenant {tenant.slug} is {tenant.status}.")

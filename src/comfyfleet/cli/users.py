@@ -1,0 +1,126 @@
+"""`comfyfleet user`"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from comfyfleet import tenants
+from comfyfleet.cli.output import AsJson, print_one, print_rows
+from comfyfleet.cli.running import in_house
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.settings import load_settings
+from comfyfleet.tenants import Role, User, credentials
+from comfyfleet.tenants.lifecycle import UserEvent
+
+app = typer.Typer(no_args_is_help=True, help="Users of tenants, and operators of the installation.")
+
+COLUMNS = ["email", "role", "status", "created_at", "id"]
+Email = Annotated[str, typer.Argument(help="Email address.")]
+PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
+
+
+@app.command("create")
+def create(
+    email: Email,
+    tenant: Annotated[str | None, typer.Option(help="Slug or id; none for an operator.")] = None,
+    role: Annotated[Role, typer.Option(help="What the user may do.")] = Role.MEMBER,
+    password_stdin: PasswordStdin = False,
+    as_json: AsJson = False,
+) -> None:
+    """Create a user. Without a password a one-time link is printed by which the user chooses one."""
+    invite_ttl_s = load_settings().invite_ttl_s
+    password = _read_password() if password_stdin else None
+
+    async def work(house: House) -> tuple[User, str | None]:
+        password_hash = await credentials.hash_password(password) if password else None
+        async with house.control_tx() as tx:
+            tenant_id = (await tenants.find_tenant(tx, tenant)).id if tenant else None
+            user = await tenants.create_user(
+                tx, email=email, role=role, tenant_id=tenant_id, password_hash=password_hash
+            )
+            link = None if password else await credentials.make_link(tx, user, ttl_s=invite_ttl_s)
+        return user, house.links.url(link) if link else None
+
+    user, url = in_house(work)
+    extra = {"link": url} if url else {}
+    print_one(user, as_json=as_json, sentence=f"Created {user.role} {user.email} ({user.id}).", **extra)
+
+
+@app.command("list")
+def list_all(
+    tenant: Annotated[str | None, typer.Option(help="Slug or id; none lists the operators.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the newest hundred users of a tenant."""
+
+    async def work(house: House) -> list[User]:
+        async with house.control_tx(read_only=True) as tx:
+            tenant_id = (await tenants.find_tenant(tx, tenant)).id if tenant else None
+            return (await tenants.list_users(tx, tenant_id, PageRequest(rows=PAGE_ROWS_MAX))).rows
+
+    print_rows("Users", in_house(work), COLUMNS, as_json=as_json)
+
+
+@app.command("passwd")
+def passwd(email: Email, password_stdin: PasswordStdin = False, as_json: AsJson = False) -> None:
+    """Set a password (asked for, twice). All of the user's sessions end."""
+    password = _read_password() if password_stdin else _ask_password()
+
+    async def work(house: House) -> User:
+        password_hash = await credentials.hash_password(password)
+        async with house.control_tx() as tx:
+            user = await tenants.find_user(tx, email)
+            return await credentials.replace_password(tx, user, password_hash=password_hash)
+
+    user = in_house(work)
+    print_one(user, as_json=as_json, sentence=f"{user.email} has a new password; all sessions ended.")
+
+
+@app.command("reset-link")
+def reset_link(email: Email, as_json: AsJson = False) -> None:
+    """Print a one-time link by which the user chooses a new password."""
+    ttl_s = load_settings().password_reset_ttl_s
+
+    async def work(house: House) -> tuple[User, str]:
+        async with house.control_tx() as tx:
+            user = await tenants.find_user(tx, email)
+            return user, house.links.url(await credentials.make_link(tx, user, ttl_s=ttl_s))
+
+    user, url = in_house(work)
+    print_one(user, as_json=as_json, sentence=f"Works once, for {ttl_s // 60} minutes:", link=url)
+
+
+@app.command("disable")
+def disable(email: Email, as_json: AsJson = False) -> None:
+    """Shut a user out: keys and sessions stop at once."""
+    _move(email, UserEvent.DISABLE, as_json=as_json)
+
+
+@app.command("enable")
+def enable(email: Email, as_json: AsJson = False) -> None:
+    """Let a disabled user in again."""
+    _move(email, UserEvent.ENABLE, as_json=as_json)
+
+
+def _move(email: str, event: UserEvent, *, as_json: bool) -> None:
+    async def work(house: House) -> User:
+        async with house.control_tx() as tx:
+            user = await tenants.find_user(tx, email)
+            return await tenants.move_user(tx, user.id, event, within=user.tenant_id)
+
+    user = in_house(work)
+    print_one(user, as_json=as_json, sentence=f"{user.email} is {user.status}.")
+
+
+def _read_password() -> Secret:
+    return Secret(sys.stdin.readline().rstrip("\r\n"))
+
+
+def _ask_password() -> Secret:
+    if not sys.stdin.isatty():
+        raise InvalidInput("password", "there is no terminal to ask on; use --password-stdin")
+    return Secret(typer.prompt("New password", hide_input=True, confirmation_prompt=True))

@@ -1,0 +1,64 @@
+"""`comfyfleet wallet`"""
+
+from typing import Annotated
+
+import typer
+
+from comfyfleet import ledger, tenants
+from comfyfleet.cli.output import AsJson, print_one, print_rows
+from comfyfleet.cli.running import in_house
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
+from comfyfleet.ledger import Receipt, Tokens, Transaction, Wallet
+from comfyfleet.tenants import Tenant, User
+
+app = typer.Typer(no_args_is_help=True, help="Token wallets.")
+
+COLUMNS = ["created_at", "type", "amount", "job_id", "provider_transaction_id"]
+Email = Annotated[str, typer.Argument(help="Email of the wallet's user.")]
+
+
+@app.command("show")
+def show(email: Email, as_json: AsJson = False) -> None:
+    """The balance and the newest hundred transactions."""
+
+    async def work(house: House) -> tuple[Wallet, list[Transaction]]:
+        tenant, user = await _owner(house, email)
+        async with house.tenant_tx(tenant, read_only=True) as tx:
+            page = await ledger.list_transactions(tx, user.id, PageRequest(rows=PAGE_ROWS_MAX))
+            return await ledger.get_wallet(tx, user.id), page.rows
+
+    wallet, transactions = in_house(work)
+    print_rows(f"{email}: {wallet.balance} tokens", transactions, COLUMNS, as_json=as_json)
+
+
+@app.command("credit")
+def credit(
+    email: Email,
+    amount: Annotated[int, typer.Argument(help="Tokens to add.")],
+    provider_transaction_id: Annotated[str, typer.Option("--id", help="Payment id: the same one credits once.")],
+    as_json: AsJson = False,
+) -> None:
+    """Add tokens to a wallet."""
+
+    async def work(house: House) -> tuple[Wallet, Receipt]:
+        tenant, user = await _owner(house, email)
+        async with house.tenant_tx(tenant) as tx:
+            receipt = await ledger.credit_wallet(
+                tx, user.id, Tokens(amount), provider_transaction_id=provider_transaction_id
+            )
+            return await ledger.get_wallet(tx, user.id), receipt
+
+    wallet, receipt = in_house(work)
+    done = "had been credited before" if receipt.replayed else "credited"
+    sentence = f"{amount} tokens {done}; {email} has {wallet.balance}."
+    print_one(receipt.transaction, as_json=as_json, sentence=sentence)
+
+
+async def _owner(house: House, email: str) -> tuple[Tenant, User]:
+    async with house.control_tx(read_only=True) as tx:
+        user = await tenants.find_user(tx, email)
+        if user.tenant_id is None:
+            raise InvalidInput("email", "operators have no wallet")
+        return await tenants.get_tenant(tx, user.tenant_id), user

@@ -1,0 +1,42 @@
+"""What a running control plane has: its databases, its object store, its keys. Built by `bootstrap`, used by edges."""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from comfyfleet.db import ControlTx, Database, TenantTx
+from comfyfleet.kernel.errors import DatabaseUnavailable
+from comfyfleet.storage import ObjectStore
+from comfyfleet.tenants import Home, Postbox, Tenant
+from comfyfleet.tenants.credentials import LinkSigner
+
+
+@dataclass(frozen=True)
+class House:
+    central: Database
+    pools: dict[str, Database]
+    default_pool: str
+    store: ObjectStore
+    links: LinkSigner
+    postbox: Postbox | None
+
+    def control_tx(self, *, read_only: bool = False) -> AbstractAsyncContextManager[ControlTx]:
+        return self.central.control_tx(read_only=read_only)
+
+    def tenant_tx(self, home: Home | Tenant, *, read_only: bool = False) -> AbstractAsyncContextManager[TenantTx]:
+        """On the pool the tenant is placed in, bound to that tenant."""
+        tenant_id = home.tenant_id if isinstance(home, Home) else home.id
+        return self.pool(home.pool).tenant_tx(tenant_id, read_only=read_only)
+
+    def pool(self, name: str) -> Database:
+        if name not in self.pools:
+            # A tenant placed in a pool that the settings no longer name.
+            raise DatabaseUnavailable(name)
+        return self.pools[name]
+
+    def databases(self) -> list[Database]:
+        return [self.central, *self.pools.values()]
+
+    async def close(self) -> None:
+        await self.store.close()
+        for database in self.databases():
+            await database.close()

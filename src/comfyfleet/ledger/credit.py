@@ -1,0 +1,28 @@
+"""Tokens come in: a payment, or an operator's gift."""
+
+from comfyfleet.db import TenantTx
+from comfyfleet.kernel.errors import BalanceLimit, DuplicateKey, InvalidInput
+from comfyfleet.kernel.ids import UserId
+from comfyfleet.ledger import sql
+from comfyfleet.ledger.model import BALANCE_MAX, CREDIT_MAX, Receipt, Tokens, Transaction
+
+PROVIDER_ID_CHARS_MAX = 255
+
+
+async def credit_wallet(tx: TenantTx, user_id: UserId, amount: Tokens, *, provider_transaction_id: str) -> Receipt:
+    """Once per `provider_transaction_id`: a shop that sends its message twice tops the wallet up once."""
+    if not 1 <= amount <= CREDIT_MAX:
+        raise InvalidInput("amount", f"must be from 1 to {CREDIT_MAX}")
+    if not 0 < len(provider_transaction_id) <= PROVIDER_ID_CHARS_MAX:
+        raise InvalidInput("provider_transaction_id", f"must have 1 to {PROVIDER_ID_CHARS_MAX} characters")
+    await tx.maybe(sql.insert_wallet(user_id))
+    wallet = await tx.one(sql.wallet_of(user_id))
+    row = await tx.maybe(sql.insert_credit(wallet.id, amount=amount, provider_transaction_id=provider_transaction_id))
+    if row is None:
+        first = Transaction.from_row(await tx.one(sql.credit_by_provider(provider_transaction_id)))
+        if (first.wallet_id, first.amount) != (wallet.id, amount):
+            raise DuplicateKey(provider_transaction_id)
+        return Receipt(first, replayed=True)
+    if await tx.maybe(sql.move_balance(wallet.id, amount)) is None:
+        raise BalanceLimit(balance_max=BALANCE_MAX)
+    return Receipt(Transaction.from_row(row), replayed=False)

@@ -1,0 +1,60 @@
+"""Tokens: one wallet per (tenant, user), and a history that is only ever added to."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NewType, Self
+
+from comfyfleet.kernel.ids import JobId, TransactionId, UserId, WalletId
+
+Tokens = NewType("Tokens", int)
+
+# Whole numbers up to here are exact in every JSON reader, JavaScript's included.
+BALANCE_MAX = Tokens(2**53 - 1)
+CREDIT_MAX = Tokens(10**12)
+
+
+class TransactionType(StrEnum):
+    PAYMENT_CREDIT = "PAYMENT_CREDIT"
+    JOB_RESERVE = "JOB_RESERVE"
+    JOB_CONSUME = "JOB_CONSUME"
+    JOB_REFUND = "JOB_REFUND"
+
+
+@dataclass(frozen=True, slots=True)
+class Wallet:
+    """The balance is the sum of the wallet's transactions; a reservation is already taken off."""
+
+    user_id: UserId
+    balance: Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    id: TransactionId
+    wallet_id: WalletId
+    type: TransactionType
+    amount: Tokens
+    job_id: JobId | None
+    provider_transaction_id: str | None
+    created_at: datetime
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        return cls(
+            id=row.id,
+            wallet_id=row.wallet_id,
+            type=TransactionType(row.type),
+            amount=row.amount,
+            job_id=row.job_id,
+            provider_transaction_id=row.provider_transaction_id,
+            created_at=row.created_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a ledger verb did. `replayed`: it had been done before, and this time nothing moved."""
+
+    transaction: Transaction
+    replayed: bool

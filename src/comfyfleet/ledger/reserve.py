@@ -1,0 +1,27 @@
+"""Tokens are set aside for a job."""
+
+from comfyfleet.db import TenantTx
+from comfyfleet.kernel.errors import DuplicateKey, InsufficientTokens, InvalidInput
+from comfyfleet.kernel.ids import JobId, UserId
+from comfyfleet.ledger import sql
+from comfyfleet.ledger.model import CREDIT_MAX, Receipt, Tokens, Transaction, TransactionType
+
+
+async def reserve_tokens(tx: TenantTx, user_id: UserId, amount: Tokens, *, job_id: JobId) -> Receipt:
+    """Once per job. Raises InsufficientTokens; the caller's transaction must then not commit."""
+    if not 0 <= amount <= CREDIT_MAX:
+        raise InvalidInput("amount", f"must be from 0 to {CREDIT_MAX}")
+    await tx.maybe(sql.insert_wallet(user_id))
+    wallet = await tx.one(sql.wallet_of(user_id))
+    row = await tx.maybe(sql.insert_reserve(wallet.id, amount=amount, job_id=job_id))
+    if row is None:
+        found = [Transaction.from_row(row) for row in await tx.all(sql.transactions_of_job(job_id))]
+        first = next(each for each in found if each.type is TransactionType.JOB_RESERVE)
+        if (first.wallet_id, -first.amount) != (wallet.id, amount):
+            raise DuplicateKey(str(job_id))
+        return Receipt(first, replayed=True)
+    if await tx.maybe(sql.move_balance(wallet.id, -amount)) is None:
+        # Read again: the balance may have moved since, and a caller is told what stands now.
+        left = await tx.one(sql.wallet_of(user_id))
+        raise InsufficientTokens(required_tokens=amount, available_tokens=left.balance)
+    return Receipt(Transaction.from_row(row), replayed=False)

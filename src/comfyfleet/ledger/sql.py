@@ -1,0 +1,108 @@
+"""Statements over wallets and transactions. All writes go through these six."""
+
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from comfyfleet.db.dialect import insert_once, now
+from comfyfleet.db.scope import BOUND_TENANT
+from comfyfleet.db.tables import token_transactions, token_wallets
+from comfyfleet.kernel.ids import JobId, UserId, WalletId, new_id
+from comfyfleet.ledger.model import BALANCE_MAX, TransactionType
+
+t, w = token_transactions, token_wallets
+
+
+def insert_wallet(user_id: UserId) -> sa.Insert:
+    return (
+        insert_once(w)
+        .values(id=new_id(), tenant_id=BOUND_TENANT, user_id=user_id, balance=0, created_at=now())
+        .returning(*w.c)
+    )
+
+
+def wallet_of(user_id: UserId) -> sa.Select[Any]:
+    return sa.select(*w.c).where(w.c.tenant_id == BOUND_TENANT, w.c.user_id == user_id)
+
+
+def move_balance(wallet_id: WalletId, amount: int) -> sa.Update:
+    """Only if the balance stays within its bounds: this guard is what forbids an overdraft."""
+    return (
+        sa.update(w)
+        .where(
+            w.c.tenant_id == BOUND_TENANT,
+            w.c.id == wallet_id,
+            w.c.balance >= -amount,
+            w.c.balance <= BALANCE_MAX - amount,
+        )
+        .values(balance=w.c.balance + amount)
+        .returning(w.c.balance)
+    )
+
+
+def insert_credit(wallet_id: WalletId, *, amount: int, provider_transaction_id: str) -> sa.Insert:
+    return (
+        insert_once(t)
+        .values(
+            id=new_id(),
+            tenant_id=BOUND_TENANT,
+            wallet_id=wallet_id,
+            type=TransactionType.PAYMENT_CREDIT,
+            amount=amount,
+            provider_transaction_id=provider_transaction_id,
+            created_at=now(),
+        )
+        .returning(*t.c)
+    )
+
+
+def insert_reserve(wallet_id: WalletId, *, amount: int, job_id: JobId) -> sa.Insert:
+    return (
+        insert_once(t)
+        .values(
+            id=new_id(),
+            tenant_id=BOUND_TENANT,
+            wallet_id=wallet_id,
+            type=TransactionType.JOB_RESERVE,
+            amount=-amount,
+            job_id=job_id,
+            created_at=now(),
+        )
+        .returning(*t.c)
+    )
+
+
+def insert_end(job_id: JobId, ending: TransactionType) -> sa.Insert:
+    """Consume (0) or refund (all of it). The amount and the wallet are the reservation's own."""
+    amount = -t.c.amount if ending is TransactionType.JOB_REFUND else sa.literal(0, sa.BigInteger())
+    reservation = sa.select(
+        sa.literal(new_id(), sa.Uuid()),
+        BOUND_TENANT.label("tenant_id"),
+        t.c.wallet_id,
+        sa.literal(ending, sa.Text()),
+        amount,
+        t.c.job_id,
+        now(),
+    ).where(t.c.tenant_id == BOUND_TENANT, t.c.job_id == job_id, t.c.type == TransactionType.JOB_RESERVE)
+    columns = ["id", "tenant_id", "wallet_id", "type", "amount", "job_id", "created_at"]
+    return insert_once(t).from_select(columns, reservation).returning(*t.c)
+
+
+def transactions_of_job(job_id: JobId) -> sa.Select[Any]:
+    return sa.select(*t.c).where(t.c.tenant_id == BOUND_TENANT, t.c.job_id == job_id)
+
+
+def credit_by_provider(provider_transaction_id: str) -> sa.Select[Any]:
+    return sa.select(*t.c).where(t.c.tenant_id == BOUND_TENANT, t.c.provider_transaction_id == provider_transaction_id)
+
+
+def transaction_page(user_id: UserId, *, after: UUID | None, rows: int) -> sa.Select[Any]:
+    page = (
+        sa.select(*t.c)
+        .join(w, sa.and_(w.c.tenant_id == BOUND_TENANT, w.c.id == t.c.wallet_id))
+        .where(t.c.tenant_id == BOUND_TENANT, w.c.user_id == user_id)
+        .order_by(t.c.id.desc())
+        .limit(rows + 1)
+    )
+    return page.where(t.c.id < after) if after else page

@@ -1,0 +1,233 @@
+"""Every setting, once: `COMFYFLEET_` in the environment, or the same names in a TOML file.
+
+The environment wins over the file. A name that is not here is refused, not ignored: a typo in a setting
+that matters should stop the start. `docs/reference/settings.md` is made from this file.
+"""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+
+import sqlalchemy as sa
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableSetting
+from sqlalchemy.exc import ArgumentError
+
+from comfyfleet.kernel.errors import FleetError
+
+PREFIX = "COMFYFLEET_"
+CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+CONFIG_FILE = "comfyfleet.toml"
+KEY_CHARS_MIN = 32
+NO_SUCH = "there is no such setting (see docs/reference/settings.md)"
+WELL_KNOWN = ("change", "secret", "example", "default", "password", "0000", "1234", "xxxx")
+
+
+class SettingsError(FleetError):
+    """The settings do not make sense. Nothing was started."""
+
+    code = "invalid_settings"
+    text = "{problems}"
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__(problems="\n".join(problems))
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True, hide_input_in_errors=True
+    )
+
+    mode: Literal["embedded", "production"] = Field(
+        "embedded", description="`production` refuses to start with anything that is only fit for trying out."
+    )
+    home: Path = Field(
+        Path(".comfyfleet"), description="Where embedded files live: databases, objects, generated secrets."
+    )
+
+    host: str = Field("127.0.0.1", description="Address to listen on. `0.0.0.0` to be reached from other machines.")
+    port: int = Field(8700, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    public_url: str | None = Field(
+        None, description="How users reach this server, such as `https://fleet.example.com`. Default: host and port."
+    )
+    trusted_proxies: list[str] = Field(
+        ["127.0.0.1"], description="Addresses whose `X-Forwarded-*` headers are believed."
+    )
+    cors_origins: list[str] = Field([], description="Other web origins that may call the API from a browser.")
+    shutdown_grace_s: float = Field(2.0, ge=0, le=300, description="How long open requests may go on after a stop.")
+
+    database_url: SecretStr | None = Field(
+        None, description="The central database: `postgresql://…` or `sqlite:///path`. Default: SQLite in `home`."
+    )
+    pools: dict[str, SecretStr] = Field(
+        {}, description="Tenant pools, name to database URL (a JSON object). Default: one SQLite pool named `main`."
+    )
+    default_pool: str | None = Field(None, description="Where new tenants are placed. Default: the first of `pools`.")
+    database_connections: int = Field(10, ge=1, le=200, description="Connections kept open per PostgreSQL database.")
+
+    secret_key: SecretStr | None = Field(
+        None, description="Signs links and local object URLs. At least 32 characters. Embedded: made on first start."
+    )
+    payment_webhook_secrets: list[SecretStr] = Field(
+        [], description="Standard Webhooks secrets (`whsec_…`) of the shop; several while one is being replaced."
+    )
+
+    storage: Literal["local", "s3"] = Field("local", description="Where objects live.")
+    s3_bucket: str | None = Field(None, description="Bucket; it must exist and be private.")
+    s3_region: str = Field("us-east-1", description="Region the bucket is in.")
+    s3_endpoint_url: str | None = Field(None, description="For S3-compatible stores. Default: AWS.")
+    s3_access_key_id: str | None = Field(None, description="Default: the AWS credential chain.")
+    s3_secret_access_key: SecretStr | None = Field(None, description="Goes with `s3_access_key_id`.")
+    url_ttl_s: int = Field(900, ge=1, le=86_400, description="How long a signed upload or download URL works.")
+    upload_bytes_max: int = Field(5 * 1024**3, ge=1, description="The largest file a user may upload.")
+
+    body_bytes_max: int = Field(1024**2, ge=1024, description="The largest JSON body; larger ones get 413.")
+    requests_per_minute_per_key: int = Field(600, ge=1, description="Per key or session and replica; then 429.")
+    requests_per_minute_per_tenant: int = Field(3000, ge=1, description="Per tenant and replica; then 429.")
+    logins_per_minute: int = Field(10, ge=1, description="Tries per address and per email; then 429.")
+
+    session_ttl_s: int = Field(14 * 86_400, ge=60, description="How long a web login lasts.")
+    invite_ttl_s: int = Field(7 * 86_400, ge=60, description="How long an invitation can be accepted.")
+    password_reset_ttl_s: int = Field(3600, ge=60, description="How long a password reset link works.")
+    smtp_url: SecretStr | None = Field(
+        None,
+        description="`smtp://`, `smtp+starttls://` or `smtps://user:pass@host:port`. Without it links are printed.",
+    )
+    mail_from: str = Field("comfyfleet@localhost", description="Sender of invitations and password resets.")
+
+    log_format: Literal["auto", "json", "console"] = Field("auto", description="`auto`: console on a terminal.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least level to log.")
+
+    @field_validator("public_url", "s3_endpoint_url")
+    @classmethod
+    def _is_a_web_address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError("must be an address such as https://fleet.example.com")
+        return value.rstrip("/")
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_a_database(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            _check_database_url(value)
+        return value
+
+    @field_validator("pools")
+    @classmethod
+    def _are_databases(cls, value: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        for name, url in value.items():
+            if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
+                raise ValueError(f"pool name {name!r}: use letters, digits, '-' and '_'")
+            _check_database_url(url)
+        return value
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if problems := [*self._contradictions(), *(self._unfit_for_production() if self.mode == "production" else [])]:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def _contradictions(self) -> list[str]:
+        problems = []
+        if self.storage == "s3" and not self.s3_bucket:
+            problems.append("s3_bucket: is needed when storage is 's3'")
+        if self.storage == "local" and self.s3_bucket:
+            problems.append("s3_bucket: is set, but storage is 'local'; set storage to 's3'")
+        if bool(self.s3_access_key_id) != bool(self.s3_secret_access_key):
+            problems.append("s3_access_key_id: goes together with s3_secret_access_key; set both or neither")
+        if self.default_pool is not None and self.default_pool not in self.pool_urls():
+            problems.append(f"default_pool: {self.default_pool!r} is none of the pools ({', '.join(self.pool_urls())})")
+        urls = [self.central_url(), *self.pool_urls().values()]
+        if len(set(urls)) != len(urls):
+            problems.append("pools: every pool and the central database need a database of their own")
+        if self.secret_key is not None and len(self.secret_key.get_secret_value()) < KEY_CHARS_MIN:
+            problems.append(f"secret_key: must have at least {KEY_CHARS_MIN} characters")
+        return problems
+
+    def _unfit_for_production(self) -> list[str]:
+        problems = []
+        if self.secret_key is None:
+            problems.append("secret_key: must be set in production (32 random characters or more)")
+        elif _looks_like_a_default(self.secret_key.get_secret_value()):
+            problems.append("secret_key: looks like a default or an example; make one: openssl rand -base64 32")
+        problems += [
+            "payment_webhook_secrets: looks like a default or an example; take the one your shop made"
+            for secret in self.payment_webhook_secrets
+            if _looks_like_a_default(secret.get_secret_value().removeprefix("whsec_"))
+        ]
+        if any("*" in origin for origin in self.cors_origins):
+            problems.append("cors_origins: '*' would let every web site act for your users; name the origins")
+        if self.public_url is None:
+            problems.append("public_url: must be set in production; links and cookies depend on it")
+        return problems
+
+    def central_url(self) -> str:
+        return self.database_url.get_secret_value() if self.database_url else f"sqlite:///{self.home}/central.sqlite"
+
+    def pool_urls(self) -> dict[str, str]:
+        if self.pools:
+            return {name: url.get_secret_value() for name, url in self.pools.items()}
+        return {"main": f"sqlite:///{self.home}/pool-main.sqlite"}
+
+
+def load_settings(**given: Any) -> Settings:
+    """Read the environment and the TOML file; `given` (the command line) wins over both."""
+    present = {name.upper() for name in os.environ if name.upper().startswith(PREFIX)}
+    unknown = sorted(present - {_variable(name) for name in Settings.model_fields} - {CONFIG_VARIABLE})
+    if unknown:
+        raise SettingsError([f"{name}: {NO_SUCH}" for name in unknown])
+    from_file = {name: value for name, value in _read_file().items() if _variable(name) not in present}
+    try:
+        return Settings(**{**from_file, **given})
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from None
+    except UnreadableSetting as error:  # a list or an object that is no JSON; its message names the field
+        raise SettingsError([f"{error}; lists and objects are written as JSON"]) from None
+
+
+def _variable(name: str) -> str:
+    return f"{PREFIX}{name}".upper()
+
+
+def _read_file() -> dict[str, Any]:
+    named = os.environ.get(CONFIG_VARIABLE)
+    path = Path(named or CONFIG_FILE)
+    if not path.exists():
+        if named:
+            raise SettingsError([f"{CONFIG_VARIABLE}: there is no file {path}"])
+        return {}
+    try:
+        return tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise SettingsError([f"{path}: {problem}"]) from None
+
+
+def _explain(error: ValidationError) -> list[str]:
+    lines = []
+    for problem in error.errors(include_url=False, include_input=False, include_context=False):
+        field = ".".join(str(part) for part in problem["loc"])
+        text = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            text = NO_SUCH
+        lines.append(f"{field}: {text}" if field else text)
+    return lines
+
+
+def _check_database_url(url: SecretStr) -> None:
+    wanted = "must be postgresql://user:password@host/name or sqlite:///path"
+    try:
+        parsed = sa.make_url(url.get_secret_value())
+    except ArgumentError:
+        raise ValueError(wanted) from None
+    if parsed.drivername not in ("postgresql", "postgres", "sqlite") or not parsed.database:
+        raise ValueError(wanted)
+
+
+def _looks_like_a_default(secret: str) -> bool:
+    return len(set(secret)) < 8 or any(word in secret.lower() for word in WELL_KNOWN)

@@ -1,0 +1,42 @@
+"""Files and the objects behind them: announce, confirm, read, delete. Back ends are chosen by `bootstrap`."""
+
+from comfyfleet.storage.announce import announce_upload, renew_upload
+from comfyfleet.storage.confirm import assemble_upload, confirm_upload
+from comfyfleet.storage.lifecycle import FileStatus
+from comfyfleet.storage.model import (
+    Announced,
+    File,
+    ObjectKey,
+    ObjectStore,
+    PartsUpload,
+    SignedRequest,
+    SingleUpload,
+    StoredObject,
+    UploadedPart,
+    object_key,
+)
+from comfyfleet.storage.read import list_files, read_file, sign_download
+from comfyfleet.storage.remove import delete_file, erase_object
+
+__all__ = [
+    "Announced",
+    "File",
+    "FileStatus",
+    "ObjectKey",
+    "ObjectStore",
+    "PartsUpload",
+    "SignedRequest",
+    "SingleUpload",
+    "StoredObject",
+    "UploadedPart",
+    "announce_upload",
+    "assemble_upload",
+    "confirm_upload",
+    "delete_file",
+    "erase_object",
+    "list_files",
+    "object_key",
+    "read_file",
+    "renew_upload",
+    "sign_download",
+]

@@ -1,0 +1,95 @@
+"""A file is announced before its bytes come: what, how large, and by which signed requests."""
+
+import re
+import unicodedata
+
+from comfyfleet.db import TenantTx
+from comfyfleet.kernel.errors import IllegalMove, InvalidInput
+from comfyfleet.kernel.ids import FileId, UserId, new_id
+from comfyfleet.storage import sql
+from comfyfleet.storage.lifecycle import FILE, FileEvent
+from comfyfleet.storage.model import Announced, File, ObjectStore, PartsUpload, SingleUpload, file_key
+from comfyfleet.storage.parts import part_size, plan_parts
+from comfyfleet.storage.read import read_file, require_same_disk
+
+NAME_CHARS_MAX = 255
+MEDIA_TYPE_CHARS_MAX = 127
+UPLOAD_BYTES_MAX = 5 * 1024**3
+URL_LIFE_S = 900
+
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
+
+
+async def announce_upload(
+    tx: TenantTx,
+    store: ObjectStore,
+    *,
+    user_id: UserId,
+    name: str,
+    media_type: str,
+    size_bytes: int,
+    size_bytes_max: int = UPLOAD_BYTES_MAX,
+    expires_s: int = URL_LIFE_S,
+) -> Announced:
+    """The row is there before any byte and stays pending until they are confirmed. An upload that never comes
+    leaves a pending row; a crash before the commit leaves at most an empty multipart, which the store ages out."""
+    _check_name(name)
+    _check_media_type(media_type)
+    if not 1 <= size_bytes <= size_bytes_max:
+        raise InvalidInput("size_bytes", f"must be from 1 to {size_bytes_max}")
+    file_id = FileId(new_id())
+    key = file_key(tx.tenant_id, file_id)
+    in_parts = len(plan_parts(size_bytes)) > 1
+    multipart_id = await store.start_multipart(key, media_type=media_type) if in_parts else None
+    row = await tx.one(
+        sql.insert_file(
+            file_id,
+            user_id=user_id,
+            name=name,
+            disk=store.disk,
+            key=key,
+            media_type=media_type,
+            size_bytes=size_bytes,
+            multipart_id=multipart_id,
+        )
+    )
+    file = File.from_row(row)
+    return Announced(file, sign_upload(store, file, expires_s=expires_s))
+
+
+async def renew_upload(
+    tx: TenantTx, store: ObjectStore, file_id: FileId, user_id: UserId, *, expires_s: int = URL_LIFE_S
+) -> Announced:
+    """Fresh requests for the same upload, when the first ones ran out before all bytes were sent."""
+    file = await read_file(tx, file_id, user_id)
+    if file.status not in FILE.sources(FileEvent.STORE):
+        raise IllegalMove("file", state=file.status, event="renew")
+    return Announced(file, sign_upload(store, file, expires_s=expires_s))
+
+
+def sign_upload(store: ObjectStore, file: File, *, expires_s: int) -> SingleUpload | PartsUpload:
+    require_same_disk(store, file)
+    if file.multipart_id is None:
+        return SingleUpload(
+            store.presign_put(file.key, media_type=file.media_type, size_bytes=file.size_bytes, expires_s=expires_s)
+        )
+    requests = [
+        store.presign_part(file.key, file.multipart_id, number, size_bytes=size, expires_s=expires_s)
+        for number, size in enumerate(plan_parts(file.size_bytes), start=1)
+    ]
+    return PartsUpload(requests, part_size(file.size_bytes))
+
+
+def _check_name(name: str) -> None:
+    if not 1 <= len(name) <= NAME_CHARS_MAX:
+        raise InvalidInput("name", f"must have 1 to {NAME_CHARS_MAX} characters")
+    # Control characters break headers and logs; lone surrogates cannot be written down at all.
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+        raise InvalidInput("name", "must not hold control characters")
+    if name in (".", "..") or "/" in name or "\\" in name:
+        raise InvalidInput("name", "must be a file name, not a path")
+
+
+def _check_media_type(media_type: str) -> None:
+    if len(media_type) > MEDIA_TYPE_CHARS_MAX or not _MEDIA_TYPE.fullmatch(media_type):
+        raise InvalidInput("media_type", "must be a type such as 'image/png', without parameters")

@@ -1,0 +1,1 @@
+"""Where objects can live. `s3` needs the extra of that name."""

@@ -1,0 +1,165 @@
+"""Objects in a folder, with the promises of S3. The control plane serves its signed URLs (`api/objects.py`)."""
+
+import hashlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from comfyfleet.kernel.errors import InvalidInput, StorageUnavailable, UploadMismatch
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.storage.backends.folder import Folder, Incoming
+from comfyfleet.storage.backends.grants import GetGrant, Grant, GrantSigner, PartGrant, PutGrant
+from comfyfleet.storage.model import (
+    MIB,
+    ObjectKey,
+    SignedRequest,
+    StoredObject,
+    UploadedPart,
+    check_key,
+    check_url_life,
+)
+
+# One trip to a thread per so many bytes; also all that an upload holds in memory.
+WRITE_BYTES = MIB
+# A share of its own: a slow disk must not take the threads that everybody else waits for.
+THREADS_MAX = 16
+
+T = TypeVar("T")
+
+
+class LocalStore:
+    """`base_url` is what stands before `/objects/…`; empty makes relative URLs."""
+
+    disk: Literal["local"] = "local"
+
+    def __init__(self, root: Path, signing_key: Secret, base_url: str = "") -> None:
+        self._folder = Folder(root)
+        self._signer = GrantSigner(signing_key)
+        self._base_url = base_url.rstrip("/")
+        self._threads = anyio.CapacityLimiter(THREADS_MAX)
+
+    def presign_get(
+        self, key: ObjectKey, *, media_type: str, download_name: str | None = None, expires_s: int
+    ) -> SignedRequest:
+        grant = GetGrant(check_key(key), media_type, download_name, _expiry(expires_s))
+        return SignedRequest("GET", self._url(grant), {}, expires_s)
+
+    def presign_put(self, key: ObjectKey, *, media_type: str, size_bytes: int, expires_s: int) -> SignedRequest:
+        grant = PutGrant(check_key(key), media_type, size_bytes, _expiry(expires_s))
+        headers = {"Content-Type": media_type, "Content-Length": str(size_bytes), "If-None-Match": "*"}
+        return SignedRequest("PUT", self._url(grant), headers, expires_s)
+
+    def presign_part(
+        self, key: ObjectKey, multipart_id: str, number: int, *, size_bytes: int, expires_s: int
+    ) -> SignedRequest:
+        grant = PartGrant(check_key(key), multipart_id, number, size_bytes, _expiry(expires_s))
+        return SignedRequest("PUT", self._url(grant), {"Content-Length": str(size_bytes)}, expires_s)
+
+    def open_grant(self, token: str) -> Grant:
+        """What the URL allows; raises `SignatureRefused` if it is not ours, was changed, or has expired."""
+        return self._signer.open(token, now_s=time.time())
+
+    async def receive(self, grant: PutGrant | PartGrant, chunks: AsyncIterator[bytes]) -> str:
+        """Take an upload's bytes as they come. The answer is their etag."""
+        if isinstance(grant, PutGrant):
+            async with self._arrival(chunks, size_bytes=grant.size_bytes) as incoming:
+                return (await self._run(partial(self._folder.place, incoming.path, grant.key))).etag
+        digest = hashlib.sha256()
+        place_part = partial(self._folder.place_part, grant.key, grant.multipart_id, grant.number)
+        async with self._arrival(chunks, size_bytes=grant.size_bytes, digest=digest) as incoming:
+            await self._run(partial(place_part, incoming.path))
+        return digest.hexdigest()
+
+    async def locate(self, key: ObjectKey) -> tuple[Path, os.stat_result] | None:
+        """Where the bytes are, for the route that streams them."""
+        return await self._run(lambda: self._folder.locate(key))
+
+    async def head(self, key: ObjectKey) -> StoredObject | None:
+        return await self._run(lambda: self._folder.head(key))
+
+    async def delete(self, key: ObjectKey) -> None:
+        await self._run(lambda: self._folder.delete(key))
+
+    async def write(self, key: ObjectKey, data: bytes, *, media_type: str) -> StoredObject:
+        async with self._arrival(_once(data), size_bytes=len(data)) as incoming:
+            return await self._run(lambda: self._folder.place(incoming.path, key))
+
+    async def read(self, key: ObjectKey, *, bytes_max: int) -> bytes:
+        data = await self._run(lambda: self._folder.read(key, bytes_max + 1))
+        if len(data) > bytes_max:
+            raise InvalidInput("object", f"has more than {bytes_max} bytes")
+        return data
+
+    async def start_multipart(self, key: ObjectKey, *, media_type: str) -> str:
+        return await self._run(lambda: self._folder.start_parts(key))
+
+    async def complete_multipart(
+        self, key: ObjectKey, multipart_id: str, parts: Sequence[UploadedPart]
+    ) -> StoredObject:
+        return await self._run(lambda: self._folder.join_parts(key, multipart_id, parts))
+
+    async def abort_multipart(self, key: ObjectKey, multipart_id: str) -> None:
+        await self._run(lambda: self._folder.drop_parts(key, multipart_id))
+
+    async def check(self) -> None:
+        await self._run(self._folder.probe)
+        await self._run(lambda: self._folder.sweep(now_s=time.time()))
+
+    async def close(self) -> None:
+        return
+
+    @asynccontextmanager
+    async def _arrival(
+        self, chunks: AsyncIterator[bytes], *, size_bytes: int, digest: "hashlib._Hash | None" = None
+    ) -> AsyncIterator[Incoming]:
+        """Exactly `size_bytes`, safely on disk, in a file that is gone again whatever happens next."""
+        incoming = await self._run(lambda: self._folder.open_incoming(digest))
+        try:
+            received_bytes = 0
+            async for block in _blocks(chunks):
+                received_bytes += len(block)
+                if received_bytes > size_bytes:
+                    break
+                await self._run(partial(incoming.write, block))
+            if received_bytes != size_bytes:
+                raise UploadMismatch(expected_bytes=size_bytes, found_bytes=received_bytes)
+            await self._run(incoming.seal)
+            yield incoming
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._run(incoming.discard)
+
+    def _url(self, grant: Grant) -> str:
+        return f"{self._base_url}/objects/{self._signer.sign(grant)}"
+
+    async def _run(self, step: Callable[[], T]) -> T:
+        try:
+            return await anyio.to_thread.run_sync(step, limiter=self._threads)
+        except OSError as error:
+            raise StorageUnavailable(problem=f"the object folder: {error.strerror or error}") from error
+
+
+async def _blocks(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytearray]:
+    block = bytearray()
+    async for chunk in chunks:
+        block += chunk
+        if len(block) >= WRITE_BYTES:
+            yield block
+            block = bytearray()
+    if block:
+        yield block
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+def _expiry(expires_s: int) -> int:
+    return int(time.time()) + check_url_life(expires_s)

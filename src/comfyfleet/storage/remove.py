@@ -1,0 +1,28 @@
+"""A file goes: first from the books, then, once that is committed, from the store."""
+
+from comfyfleet.db import TenantTx
+from comfyfleet.kernel.errors import NotFound
+from comfyfleet.kernel.ids import FileId, UserId
+from comfyfleet.storage import sql
+from comfyfleet.storage.model import File, ObjectStore
+from comfyfleet.storage.read import require_same_disk
+
+
+async def delete_file(tx: TenantTx, file_id: FileId, user_id: UserId) -> File:
+    """From here on nobody sees it. Call `erase_object` after the commit, never before: a row that says stored
+    must have its bytes.
+
+    Deleting twice gives the file again, so that whoever crashed before erasing can come back and erase.
+    """
+    row = await tx.maybe(sql.mark_deleted(file_id, user_id)) or await tx.maybe(sql.by_id(file_id, user_id))
+    if row is None:
+        raise NotFound("file", file_id)
+    return File.from_row(row)
+
+
+async def erase_object(store: ObjectStore, file: File) -> None:
+    """Nothing there is fine: it may be called any number of times."""
+    require_same_disk(store, file)
+    if file.multipart_id is not None:
+        await store.abort_multipart(file.key, file.multipart_id)
+    await store.delete(file.key)

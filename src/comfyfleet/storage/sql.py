@@ -1,0 +1,82 @@
+"""Statements over files. Each names the owner: another user's file is not there."""
+
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from comfyfleet.db.dialect import now
+from comfyfleet.db.scope import BOUND_TENANT
+from comfyfleet.db.tables import files
+from comfyfleet.kernel.ids import FileId, UserId
+from comfyfleet.storage.lifecycle import FILE, FileEvent, FileStatus
+from comfyfleet.storage.model import Disk, ObjectKey
+
+f = files
+
+
+def insert_file(
+    file_id: FileId,
+    *,
+    user_id: UserId,
+    name: str,
+    disk: Disk,
+    key: ObjectKey,
+    media_type: str,
+    size_bytes: int,
+    multipart_id: str | None,
+) -> sa.Insert:
+    return (
+        sa.insert(f)
+        .values(
+            id=file_id,
+            tenant_id=BOUND_TENANT,
+            user_id=user_id,
+            name=name,
+            disk=disk,
+            path=key,
+            mime_type=media_type,
+            size=size_bytes,
+            status=FILE.initial,
+            multipart_id=multipart_id,
+            created_at=now(),
+        )
+        .returning(*f.c)
+    )
+
+
+def by_id(file_id: FileId, user_id: UserId) -> sa.Select[Any]:
+    """Deleted ones too: the verb that reads decides what they mean."""
+    return sa.select(*f.c).where(f.c.tenant_id == BOUND_TENANT, f.c.id == file_id, f.c.user_id == user_id)
+
+
+def file_page(user_id: UserId, *, after: UUID | None, rows: int) -> sa.Select[Any]:
+    page = (
+        sa.select(*f.c)
+        .where(f.c.tenant_id == BOUND_TENANT, f.c.user_id == user_id, f.c.status != FileStatus.DELETED)
+        .order_by(f.c.id.desc())
+        .limit(rows + 1)
+    )
+    return page.where(f.c.id < after) if after else page
+
+
+def mark_stored(file_id: FileId, user_id: UserId) -> sa.Update:
+    return _move(file_id, user_id, FileEvent.STORE).values(stored_at=now())
+
+
+def mark_deleted(file_id: FileId, user_id: UserId) -> sa.Update:
+    return _move(file_id, user_id, FileEvent.DELETE)
+
+
+def _move(file_id: FileId, user_id: UserId, event: FileEvent) -> sa.Update:
+    return (
+        sa.update(f)
+        .where(
+            f.c.tenant_id == BOUND_TENANT,
+            f.c.id == file_id,
+            f.c.user_id == user_id,
+            f.c.status.in_(FILE.sources(event)),
+        )
+        .values(status=FILE.target(event))
+        .returning(*f.c)
+    )

@@ -1,0 +1,39 @@
+"""Tenants, users and their credentials. Central: these rows say in which pool everything else lives."""
+
+from comfyfleet.tenants.change import move_tenant, move_user
+from comfyfleet.tenants.create import create_tenant, create_user, normal_email
+from comfyfleet.tenants.letters import Postbox
+from comfyfleet.tenants.model import ApiKey, Caller, Home, OneTimeLink, Role, Scope, Tenant, User
+from comfyfleet.tenants.read import (
+    find_tenant,
+    find_user,
+    get_tenant,
+    get_user,
+    get_user_of,
+    list_tenants,
+    list_users,
+)
+
+__all__ = [
+    "ApiKey",
+    "Caller",
+    "Home",
+    "OneTimeLink",
+    "Postbox",
+    "Role",
+    "Scope",
+    "Tenant",
+    "User",
+    "create_tenant",
+    "create_user",
+    "find_tenant",
+    "find_user",
+    "get_tenant",
+    "get_user",
+    "get_user_of",
+    "list_tenants",
+    "list_users",
+    "move_tenant",
+    "move_user",
+    "normal_email",
+]

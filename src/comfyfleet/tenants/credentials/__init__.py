@@ -1,0 +1,26 @@
+"""How people and programs prove who they are: passwords, keys, web sessions, one-time links."""
+
+from comfyfleet.tenants.credentials.keys import NewKey, authenticate_key, create_key, list_keys, revoke_key, touch_key
+from comfyfleet.tenants.credentials.links import LinkSigner, make_link, replace_password, spend_link
+from comfyfleet.tenants.credentials.passwords import check_password, hash_password
+from comfyfleet.tenants.credentials.sessions import Login, authenticate_session, end_session, find_login, open_session
+
+__all__ = [
+    "LinkSigner",
+    "Login",
+    "NewKey",
+    "authenticate_key",
+    "authenticate_session",
+    "check_password",
+    "create_key",
+    "end_session",
+    "find_login",
+    "hash_password",
+    "list_keys",
+    "make_link",
+    "open_session",
+    "replace_password",
+    "revoke_key",
+    "spend_link",
+    "touch_key",
+]

@@ -1,0 +1,97 @@
+"""API keys: `cf_<prefix>_<secret>`. The prefix finds the row, the secret's hash proves the key."""
+
+import secrets
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from comfyfleet.db import ControlTx
+from comfyfleet.kernel.errors import InvalidInput, NotFound, Unauthenticated
+from comfyfleet.kernel.ids import KeyId, UserId
+from comfyfleet.kernel.page import Page, PageRequest
+from comfyfleet.kernel.secret import Secret, new_secret
+from comfyfleet.tenants.credentials import sql
+from comfyfleet.tenants.model import SCOPES, ApiKey, Caller, Scope, User
+
+KEY_MARK = "cf"
+PREFIX_BYTES = 8
+NAME_CHARS_MAX = 100
+TOUCH_EVERY_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    key: ApiKey
+    secret: Secret
+
+
+async def create_key(
+    tx: ControlTx, user: User, *, name: str, scopes: frozenset[Scope], lifetime_s: float | None = None
+) -> NewKey:
+    if not 0 < len(name) <= NAME_CHARS_MAX:
+        raise InvalidInput("name", f"must have 1 to {NAME_CHARS_MAX} characters")
+    if beyond := scopes - SCOPES[user.role]:
+        raise InvalidInput("scopes", f"a {user.role} cannot have {', '.join(sorted(beyond))}")
+    if not scopes:
+        raise InvalidInput("scopes", "name at least one")
+    prefix = secrets.token_hex(PREFIX_BYTES)
+    secret = new_secret(prefix=f"{KEY_MARK}_{prefix}_")
+    row = await tx.one(
+        sql.insert_key(
+            user_id=user.id,
+            name=name,
+            prefix=prefix,
+            secret_hash=secret.digest(),
+            scopes=sorted(scopes),
+            lifetime_s=lifetime_s,
+        )
+    )
+    return NewKey(ApiKey.from_row(row), secret)
+
+
+class KeyProof(NamedTuple):
+    caller: Caller
+    untouched: bool  # its last use is older than TOUCH_EVERY_S: worth a write
+
+
+async def authenticate_key(tx: ControlTx, presented: Secret) -> KeyProof:
+    """Unknown, wrong, expired, revoked, disabled: one answer for all."""
+    mark, _, rest = presented.reveal().partition("_")
+    prefix, _, _ = rest.partition("_")
+    row = (
+        await tx.maybe(sql.live_key(prefix, touch_every_s=TOUCH_EVERY_S))
+        if mark == KEY_MARK and _is_hex(prefix)
+        else None
+    )
+    if row is None or not presented.matches(row.secret_hash):
+        raise Unauthenticated("The key is not valid: it is malformed, unknown, expired or revoked.")
+    caller = Caller.from_row(row, via="key", scopes=frozenset(Scope(scope) for scope in row.scopes))
+    return KeyProof(caller, bool(row.untouched))
+
+
+async def touch_key(tx: ControlTx, key_id: KeyId) -> None:
+    await tx.run(sql.touch_key(key_id, every_s=TOUCH_EVERY_S))
+
+
+async def list_keys(tx: ControlTx, user_id: UserId, request: PageRequest) -> Page[ApiKey]:
+    rows = await tx.all(sql.key_page(user_id, after=request.after, rows=request.rows))
+    return Page.cut([ApiKey.from_row(row) for row in rows], [row.id for row in rows], request)
+
+
+async def get_key(tx: ControlTx, key_id: KeyId) -> ApiKey:
+    row = await tx.maybe(sql.key_by_id(key_id))
+    if row is None:
+        raise NotFound("key", key_id)
+    return ApiKey.from_row(row)
+
+
+async def revoke_key(tx: ControlTx, key_id: KeyId, *, owner: UserId | None = None) -> ApiKey:
+    """Revoked twice is revoked once. With `owner`, somebody else's key is as unknown as none."""
+    key = await get_key(tx, key_id)
+    if owner is not None and key.user_id != owner:
+        raise NotFound("key", key_id)
+    row = await tx.maybe(sql.revoke_key(key_id))
+    return ApiKey.from_row(row) if row is not None else await get_key(tx, key_id)
+
+
+def _is_hex(prefix: str) -> bool:
+    return len(prefix) == 2 * PREFIX_BYTES and all(digit in "0123456789abcdef" for digit in prefix)

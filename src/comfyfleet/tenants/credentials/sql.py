@@ -1,0 +1,164 @@
+"""Statements over keys, sessions and one-time links."""
+
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from comfyfleet.db.dialect import now, seconds_from_now
+from comfyfleet.db.tables import api_keys, one_time_links, tenants, users, web_sessions
+from comfyfleet.kernel.ids import KeyId, LinkId, SessionId, UserId, new_id
+from comfyfleet.tenants.lifecycle import UserStatus
+
+CALLER = (
+    users.c.id.label("user_id"),
+    users.c.email,
+    users.c.role,
+    tenants.c.id.label("tenant_id"),
+    tenants.c.slug.label("tenant_slug"),
+    tenants.c.pool.label("tenant_pool"),
+    tenants.c.status.label("tenant_status"),
+)
+
+
+def insert_key(
+    *, user_id: UserId, name: str, prefix: str, secret_hash: str, scopes: list[str], lifetime_s: float | None
+) -> sa.Insert:
+    return (
+        sa.insert(api_keys)
+        .values(
+            id=new_id(),
+            user_id=user_id,
+            name=name,
+            prefix=prefix,
+            secret_hash=secret_hash,
+            scopes=scopes,
+            expires_at=seconds_from_now(lifetime_s) if lifetime_s is not None else None,
+            created_at=now(),
+        )
+        .returning(*api_keys.c)
+    )
+
+
+def live_key(prefix: str, *, touch_every_s: float) -> sa.Select[Any]:
+    """The key and its caller, if the key is neither revoked nor expired and its user is not disabled.
+
+    An invited user has chosen no password yet; a key that was made for them works all the same.
+    """
+    return (
+        sa.select(
+            api_keys.c.id,
+            api_keys.c.secret_hash,
+            api_keys.c.scopes,
+            _untouched(touch_every_s).label("untouched"),
+            *CALLER,
+        )
+        .join(users, users.c.id == api_keys.c.user_id)
+        .outerjoin(tenants, tenants.c.id == users.c.tenant_id)
+        .where(
+            api_keys.c.prefix == prefix,
+            api_keys.c.revoked_at.is_(None),
+            sa.or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now()),
+            users.c.status != UserStatus.DISABLED,
+        )
+    )
+
+
+def touch_key(key_id: KeyId, *, every_s: float) -> sa.Update:
+    """At most one write in that time, however busy the key."""
+    return sa.update(api_keys).where(api_keys.c.id == key_id, _untouched(every_s)).values(last_used_at=now())
+
+
+def _untouched(every_s: float) -> sa.ColumnElement[bool]:
+    return sa.or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at < seconds_from_now(-every_s))
+
+
+def key_by_id(key_id: KeyId) -> sa.Select[Any]:
+    return sa.select(*api_keys.c).where(api_keys.c.id == key_id)
+
+
+def key_page(user_id: UserId, *, after: UUID | None, rows: int) -> sa.Select[Any]:
+    page = sa.select(*api_keys.c).where(api_keys.c.user_id == user_id).order_by(api_keys.c.id.desc()).limit(rows + 1)
+    return page.where(api_keys.c.id < after) if after else page
+
+
+def revoke_key(key_id: KeyId) -> sa.Update:
+    return (
+        sa.update(api_keys)
+        .where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
+        .values(revoked_at=now())
+        .returning(*api_keys.c)
+    )
+
+
+def insert_session(*, user_id: UserId, password_hash: str, secret_hash: str, address: str, ttl_s: float) -> sa.Insert:
+    """Only if the user is still active and still has the password that was checked a moment ago."""
+    user = sa.select(
+        sa.literal(new_id(), sa.Uuid()),
+        users.c.id,
+        sa.literal(secret_hash, sa.Text()),
+        sa.literal(address, sa.Text()),
+        seconds_from_now(ttl_s),
+        now(),
+    ).where(users.c.id == user_id, users.c.status == UserStatus.ACTIVE, users.c.password_hash == password_hash)
+    columns = ["id", "user_id", "secret_hash", "address", "expires_at", "created_at"]
+    return sa.insert(web_sessions).from_select(columns, user).returning(*web_sessions.c)
+
+
+def live_session(secret_hash: str) -> sa.Select[Any]:
+    return (
+        sa.select(web_sessions.c.id, *CALLER)
+        .join(users, users.c.id == web_sessions.c.user_id)
+        .outerjoin(tenants, tenants.c.id == users.c.tenant_id)
+        .where(
+            web_sessions.c.secret_hash == secret_hash,
+            web_sessions.c.ended_at.is_(None),
+            web_sessions.c.expires_at > now(),
+            users.c.status == UserStatus.ACTIVE,
+        )
+    )
+
+
+def end_session(session_id: SessionId) -> sa.Update:
+    return (
+        sa.update(web_sessions)
+        .where(web_sessions.c.id == session_id, web_sessions.c.ended_at.is_(None))
+        .values(ended_at=now())
+    )
+
+
+def end_sessions_of(user_id: UserId) -> sa.Update:
+    return (
+        sa.update(web_sessions)
+        .where(web_sessions.c.user_id == user_id, web_sessions.c.ended_at.is_(None))
+        .values(ended_at=now())
+    )
+
+
+def insert_link(*, user_id: UserId, purpose: str, ttl_s: float) -> sa.Insert:
+    return (
+        sa.insert(one_time_links)
+        .values(id=new_id(), user_id=user_id, purpose=purpose, expires_at=seconds_from_now(ttl_s), created_at=now())
+        .returning(*one_time_links.c)
+    )
+
+
+def spend_link(link_id: LinkId) -> sa.Update:
+    return (
+        sa.update(one_time_links)
+        .where(
+            one_time_links.c.id == link_id,
+            one_time_links.c.spent_at.is_(None),
+            one_time_links.c.expires_at > now(),
+        )
+        .values(spent_at=now())
+        .returning(*one_time_links.c)
+    )
+
+
+def spend_links_of(user_id: UserId) -> sa.Update:
+    return (
+        sa.update(one_time_links)
+        .where(one_time_links.c.user_id == user_id, one_time_links.c.spent_at.is_(None))
+        .values(spent_at=now())
+    )

@@ -1,0 +1,41 @@
+"""Letters to users, where mail is configured. Where it is not, links are shown to whoever asked for them."""
+
+import smtplib
+import ssl
+from dataclasses import dataclass
+from email.message import EmailMessage
+from urllib.parse import unquote, urlsplit
+
+import anyio.to_thread
+
+from comfyfleet.kernel.secret import Secret
+
+SMTP_TIMEOUT_S = 10
+
+
+@dataclass(frozen=True)
+class Postbox:
+    """`smtp://`, `smtp+starttls://` or `smtps://`, with user and password where the server wants them."""
+
+    url: Secret
+    sender: str
+
+    async def send_link(self, *, to: str, subject: str, link: str) -> None:
+        letter = EmailMessage()
+        letter["From"], letter["To"], letter["Subject"] = self.sender, to, subject
+        letter.set_content(f"Choose your password here:\n\n{link}\n\nThe link works once. Did not ask? Ignore it.\n")
+        await anyio.to_thread.run_sync(self._deliver, letter)
+
+    def _deliver(self, letter: EmailMessage) -> None:
+        where = urlsplit(self.url.reveal())
+        host, secure = where.hostname or "localhost", ssl.create_default_context()
+        with (
+            smtplib.SMTP_SSL(host, where.port or 465, timeout=SMTP_TIMEOUT_S, context=secure)
+            if where.scheme == "smtps"
+            else smtplib.SMTP(host, where.port or 587, timeout=SMTP_TIMEOUT_S)
+        ) as server:
+            if where.scheme == "smtp+starttls":
+                server.starttls(context=secure)
+            if where.username:
+                server.login(unquote(where.username), unquote(where.password or ""))
+            server.send_message(letter)

