@@ -1,6 +1,7 @@
 """Fixtures: a house on SQLite and on PostgreSQL, from migrated templates; a clock that tests move."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -101,6 +102,13 @@ def databases(
     found = Databases(engine, tmp_path, sqlite_templates, cluster)
     yield found
     found.drop()
+
+
+@pytest.fixture
+def hypothesis_steps() -> dict[str, int]:
+    """How much a state machine may do: a taste in CI, the full count in `make soak`."""
+    soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+    return {"max_examples": 500, "stateful_step_count": 80} if soak else {"max_examples": 12, "stateful_step_count": 25}
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from comfyfleet.kernel.secret import Secret, new_secret
 from comfyfleet.settings import Settings, SettingsError
 from comfyfleet.storage import ObjectStore
 from comfyfleet.storage.backends.local import LocalStore
-from comfyfleet.storage.backends.s3 import S3Options, S3Store
 from comfyfleet.tenants import Postbox, Role, create_user, find_user
 from comfyfleet.tenants.credentials import LinkSigner, create_key
 from comfyfleet.tenants.model import SCOPES
@@ -154,6 +153,8 @@ def _signing_key(settings: Settings) -> Secret:
 def _build_store(settings: Settings, signing_key: Secret) -> ObjectStore:
     if settings.storage == "local":
         return LocalStore(settings.home / "objects", signing_key, settings.public_url or "")
+    from comfyfleet.storage.backends.s3 import S3Options, S3Store  # loads boto3, which is an extra and slow
+
     return S3Store(
         S3Options(
             bucket=settings.s3_bucket or "",

@@ -11,12 +11,12 @@ from uuid import uuid4
 
 import httpx2
 import pytest
-from tests.seaweedfs import SeaweedFs, run_seaweedfs
 
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage.backends.local import LocalStore
 from comfyfleet.storage.backends.s3 import S3Options, S3Store
 from comfyfleet.storage.model import ObjectKey, ObjectStore, object_key
+from tests.seaweedfs import SeaweedFs, run_seaweedfs
 
 READY_WITHIN_S = 30
 

@@ -1,17 +1,17 @@
 """What only the S3 store can meet: wrong settings, a store that is away, strangers."""
 
-import importlib
+import subprocess
 import sys
 
 import httpx2
 import pytest
-from tests.contract.conftest import s3_store
-from tests.seaweedfs import SeaweedFs
 
 from comfyfleet.kernel.errors import StorageUnavailable
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage.backends.s3 import S3Options, S3Store
 from comfyfleet.storage.model import ObjectKey
+from tests.contract.conftest import s3_store
+from tests.seaweedfs import SeaweedFs
 
 
 async def test_a_bucket_that_is_not_there_fails_the_check(seaweedfs: SeaweedFs) -> None:
@@ -60,8 +60,14 @@ async def test_nobody_reads_without_a_signature(seaweedfs: SeaweedFs, http: http
     assert (await http.get(url.partition("?")[0])).status_code == 403
 
 
-def test_without_boto3_the_import_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "comfyfleet.storage.backends.s3")
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(ImportError, match=r"pip install 'comfyfleet\[s3\]'"):
-        importlib.import_module("comfyfleet.storage.backends.s3")
+def test_without_boto3_only_making_a_store_fails_and_says_what_to_install() -> None:
+    program = """
+import sys
+sys.modules["boto3"] = sys.modules["botocore"] = None
+from comfyfleet.storage.backends.s3 import S3Options, S3Store
+print("imported")
+S3Store(S3Options(bucket="any"))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "imported\n"
+    assert "pip install 'comfyfleet[s3]'" in done.stderr.splitlines()[-1]

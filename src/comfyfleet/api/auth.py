@@ -4,7 +4,7 @@ from typing import Annotated
 
 import structlog
 from fastapi import APIRouter, BackgroundTasks, Depends, Request, Response
-from pydantic import Field, SecretStr
+from pydantic import ConfigDict, Field, SecretStr, StringConstraints
 
 from comfyfleet import tenants
 from comfyfleet.api.bodies import Body, View
@@ -20,11 +20,17 @@ from comfyfleet.tenants.lifecycle import UserStatus
 router = APIRouter(prefix="/api/auth", tags=["auth"])
 log = structlog.get_logger()
 
-Email = Annotated[str, Field(min_length=3, max_length=254)]
+Email = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=254)]
 Password = Annotated[SecretStr, Field(min_length=1, max_length=1024)]
 
 
-class LoginBody(Body):
+class PasswordBody(Body):
+    """A password is taken as it was typed: its spaces count."""
+
+    model_config = ConfigDict(str_strip_whitespace=False)
+
+
+class LoginBody(PasswordBody):
     email: Email
     password: Password
 
@@ -47,7 +53,7 @@ class ResetRequestBody(Body):
     email: Email
 
 
-class SetPasswordBody(Body):
+class SetPasswordBody(PasswordBody):
     token: Annotated[str, Field(min_length=1, max_length=500)]
     password: Password
 
@@ -60,9 +66,11 @@ async def log_in(
     address = request.client.host if request.client else "unknown"
     _require_own_page(request)
     await limits.spend(options.logins_per_minute, "login-address", address)
-    await limits.spend(options.logins_per_minute, "login-email", body.email.lower())
+    # The one spelling that is looked up: another way to write it must not be another count.
+    email = tenants.normal_email(body.email)
+    await limits.spend(options.logins_per_minute, "login-email", email)
     async with house.control_tx(read_only=True) as tx:
-        login = await credentials.find_login(tx, body.email)
+        login = await credentials.find_login(tx, email)
     held = await credentials.check_password(
         Secret(body.password.get_secret_value()), login.password_hash if login else None
     )
@@ -117,8 +125,8 @@ async def request_password_reset(
     """Sends a link if there is such a user and mail is configured. The answer never tells."""
     address = request.client.host if request.client else "unknown"
     await limits.spend(options.logins_per_minute, "reset-address", address)
-    await limits.spend(options.logins_per_minute, "reset-email", body.email.lower())
     email = tenants.normal_email(body.email)
+    await limits.spend(options.logins_per_minute, "reset-email", email)
     # After the answer: how long the letter takes would tell whether there is somebody to write to.
     work.add_task(_send_reset, house, email, options.password_reset_ttl_s)
 
@@ -156,7 +164,7 @@ async def _send_reset(house: House, email: str, ttl_s: int) -> None:
         await send_or_show_link(house, user, house.links.url(link))
     except NotFound:
         return
-    except (OSError, FleetError) as error:
+    except FleetError as error:
         log.error("auth.letter_failed", error=type(error).__name__)
 
 

@@ -1,12 +1,13 @@
 """`comfyfleet …`"""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from comfyfleet import __version__
-from comfyfleet.cli import database, keys, serve, tenants, users, wallets
+from comfyfleet.cli import database, keys, tenants, users, wallets
 from comfyfleet.cli.errors import exit_code, print_error
 from comfyfleet.kernel.errors import FleetError
 
@@ -16,13 +17,32 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Run ComfyUI as a fleet. Start with: comfyfleet up",
 )
-app.command("up")(serve.up)
-app.command("serve")(serve.serve)
 app.add_typer(database.app, name="db")
 app.add_typer(tenants.app, name="tenant")
 app.add_typer(users.app, name="user")
 app.add_typer(keys.app, name="key")
 app.add_typer(wallets.app, name="wallet")
+
+
+Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")]
+Home = Annotated[Path | None, typer.Option(help="Folder for all files.")]
+
+
+@app.command("up")
+def up(host: Host = None, port: Port = None, home: Home = None) -> None:
+    """Start everything on embedded defaults, set up on the first start."""
+    from comfyfleet.cli.serve import run_embedded  # the web stack loads only where it runs
+
+    run_embedded(host=host, port=port, home=home)
+
+
+@app.command("serve")
+def serve(host: Host = None, port: Port = None) -> None:
+    """Start one control-plane replica on the configured databases and object store."""
+    from comfyfleet.cli.serve import run_replica
+
+    run_replica(host=host, port=port)
 
 
 def _version(wanted: bool) -> None:

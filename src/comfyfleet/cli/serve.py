@@ -3,10 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
@@ -28,9 +25,6 @@ from comfyfleet.kernel.hosts import is_loopback
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import Settings, SettingsError, load_settings
 
-Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
-Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")]
-
 
 class PortTaken(FleetError):
     """Somebody else listens there."""
@@ -39,23 +33,19 @@ class PortTaken(FleetError):
     text = "Cannot listen on {host}:{port} ({problem}). Choose another with --port, or stop what runs there."
 
 
-def up(
-    host: Host = None,
-    port: Port = None,
-    home: Annotated[Path | None, typer.Option(help="Folder for all files.")] = None,
-) -> None:
-    """Start everything on embedded defaults, set up on the first start."""
-    given = {name: value for name, value in (("host", host), ("port", port), ("home", home)) if value is not None}
-    settings = load_settings(**given)
+def run_embedded(**given: object) -> None:
+    settings = load_settings(**_said(given))
     if settings.mode != "embedded":
         raise SettingsError(["mode: `comfyfleet up` is for trying out; in production use `comfyfleet serve`"])
     _run(settings, embedded=True)
 
 
-def serve(host: Host = None, port: Port = None) -> None:
-    """Start one control-plane replica on the configured databases and object store."""
-    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-    _run(load_settings(**given), embedded=False)
+def run_replica(**given: object) -> None:
+    _run(load_settings(**_said(given)), embedded=False)
+
+
+def _said(given: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _run(settings: Settings, *, embedded: bool) -> None:

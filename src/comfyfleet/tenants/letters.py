@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import anyio.to_thread
 
+from comfyfleet.kernel.errors import Unavailable
 from comfyfleet.kernel.secret import Secret
 
 SMTP_TIMEOUT_S = 10
@@ -24,7 +25,10 @@ class Postbox:
         letter = EmailMessage()
         letter["From"], letter["To"], letter["Subject"] = self.sender, to, subject
         letter.set_content(f"Choose your password here:\n\n{link}\n\nThe link works once. Did not ask? Ignore it.\n")
-        await anyio.to_thread.run_sync(self._deliver, letter)
+        try:
+            await anyio.to_thread.run_sync(self._deliver, letter)
+        except OSError as error:  # smtplib's own errors included
+            raise Unavailable("The mail server did not take the letter. Ask for a new link later.") from error
 
     def _deliver(self, letter: EmailMessage) -> None:
         where = urlsplit(self.url.reveal())

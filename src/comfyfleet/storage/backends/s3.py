@@ -23,14 +23,9 @@ from comfyfleet.storage.model import (
     object_key,
 )
 
-try:
-    import boto3
-    from botocore.config import Config
-    from botocore.exceptions import BotoCoreError, ClientError
-except ImportError as missing:
-    raise ImportError("The S3 store needs boto3. Install it: pip install 'comfyfleet[s3]'") from missing
-
+# boto3 is an extra: it is imported when a store is made, so that nobody else needs it.
 if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
     from mypy_boto3_s3 import S3Client
 
 CONNECT_TIMEOUT_S = 3
@@ -171,6 +166,11 @@ class S3Store:
 
 
 def _connect(options: S3Options) -> "S3Client":
+    try:
+        import boto3
+        from botocore.config import Config
+    except ImportError as missing:
+        raise ImportError("The S3 store needs boto3. Install it: pip install 'comfyfleet[s3]'") from missing
     config = Config(
         # The default for an endpoint of one's own is the old V2, which binds no header.
         signature_version="s3v4",
@@ -195,6 +195,8 @@ def _connect(options: S3Options) -> "S3Client":
 
 @contextmanager
 def _translated(name: str) -> Iterator[None]:
+    from botocore.exceptions import BotoCoreError, ClientError
+
     try:
         yield
     except ClientError as error:
@@ -203,7 +205,7 @@ def _translated(name: str) -> Iterator[None]:
         raise StorageUnavailable(problem=str(error)) from error
 
 
-def _fact(name: str, error: ClientError) -> FleetError:
+def _fact(name: str, error: "ClientError") -> FleetError:
     code = error.response.get("Error", {}).get("Code", "")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     match code, status:

@@ -1,0 +1,51 @@
+# Everything this project needs it installs itself, into .uv and .venv beside this file.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+BIN := .venv/bin
+READY := .venv/.ready
+TEST_PROCESSES ?= 2
+
+.PHONY: help setup up test test-fast check fix snapshots lock soak clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(READY) ## install what is needed, nothing else
+$(READY): requirements-dev.lock requirements-uv.lock pyproject.toml tools/setup
+	@tools/setup
+
+up: $(READY) ## start everything on embedded defaults; Ctrl-C stops it
+	@exec $(BIN)/comfyfleet up $(ARGS)
+
+test: $(READY) ## all tests: SQLite, PostgreSQL, S3, browser
+	@tools/system-packages
+	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadgroup $(ARGS)
+
+test-fast: $(READY) ## unit tests, and database tests on SQLite only
+	$(BIN)/pytest -q tests/unit tests/database -k "not postgresql" $(ARGS)
+
+check: $(READY) ## format, lint, types, import contracts, dependencies, snapshots fresh
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/deptry .
+	$(BIN)/python tools/snapshots.py --check
+
+fix: $(READY) ## format, and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+snapshots: $(READY) ## write golden SQL, the OpenAPI file and the generated reference pages anew
+	$(BIN)/python tools/snapshots.py
+
+lock: $(READY) ## resolve dependencies anew
+	.uv/bin/uv pip compile -q --universal --generate-hashes --all-extras --group dev --python-version 3.11 \
+	  --upgrade pyproject.toml -o requirements-dev.lock
+
+soak: $(READY) ## the full counts of property and fuzz tests (hours)
+	HYPOTHESIS_PROFILE=soak FUZZ_EXAMPLES=2000 UPLOAD_TEST_BYTES=2147483648 \
+	  $(BIN)/pytest --timeout 7200 tests $(ARGS)
+
+clean: ## remove the environment; data in .comfyfleet stays
+	rm -rf .uv .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis test-results

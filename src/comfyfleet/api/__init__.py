@@ -1,0 +1,1 @@
+"""The HTTP edge: parse, authenticate, open a transaction, call a verb, answer."""

@@ -1,0 +1,43 @@
+"""The real command, in a process of its own, on embedded SQLite."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Without what the machine says of Python: a user's machine keeps compiled files, and starts the faster for it.
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("COMFYFLEET_", "PYTHON"))}
+
+
+@dataclass(frozen=True)
+class Command:
+    folder: Path
+    environment: dict[str, str]
+
+    def __call__(self, *arguments: str, given: str = "", code: int = 0) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "comfyfleet", *arguments],
+            cwd=self.folder,
+            env={**CLEAN, "COLUMNS": "200", **self.environment},
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    def json(self, *arguments: str, given: str = "") -> Any:
+        return json.loads(self(*arguments, "--json", given=given))
+
+
+@pytest.fixture
+def comfyfleet(tmp_path: Path) -> Command:
+    return Command(tmp_path, {})

@@ -1,0 +1,125 @@
+"""Transactions mean the same on both engines."""
+
+import asyncio
+
+import pytest
+import sqlalchemy as sa
+
+from comfyfleet.db import ControlTx, Database
+from comfyfleet.db.dialect import now, seconds_from_now
+from comfyfleet.db.tables import tenants
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import DatabaseUnavailable
+from tests.builders import a_tenant
+from tests.conftest import Databases, ManualClock
+
+
+async def test_200_read_modify_writes_lose_no_update(house: House) -> None:
+    """8 tasks, 25 transactions each, reading a value and writing it back plus one. SQLite's defaults lose 175."""
+    tenant = await a_tenant(house)
+    # FOR UPDATE is what locks on PostgreSQL; on SQLite it vanishes, and BEGIN IMMEDIATE must do its work.
+    read = sa.select(tenants.c.weight).where(tenants.c.id == tenant.id).with_for_update()
+
+    async def add_one() -> None:
+        async with house.control_tx() as tx:
+            found = (await tx.one(read)).weight
+            await asyncio.sleep(0)
+            await tx.run(sa.update(tenants).where(tenants.c.id == tenant.id).values(weight=found + 1))
+
+    async def task() -> None:
+        for _ in range(25):
+            await add_one()
+
+    await asyncio.gather(*(task() for _ in range(8)))
+    async with house.control_tx() as tx:
+        assert (await tx.one(read)).weight == 1 + 200
+
+
+async def test_an_error_leaves_nothing_behind(house: House) -> None:
+    tenant = await a_tenant(house)
+
+    async def fail(tx: ControlTx) -> None:
+        await tx.run(sa.update(tenants).where(tenants.c.id == tenant.id).values(weight=77))
+        raise RuntimeError("after the write")
+
+    with pytest.raises(RuntimeError):
+        async with house.control_tx() as tx:
+            await fail(tx)
+    async with house.control_tx(read_only=True) as tx:
+        assert (await tx.one(sa.select(tenants.c.weight))).weight == 1
+
+
+async def test_a_cancelled_task_gives_its_connection_back(house: House) -> None:
+    started = asyncio.Event()
+
+    async def hold() -> None:
+        async with house.control_tx():
+            started.set()
+            await asyncio.sleep(60)
+
+    for _ in range(20):
+        started.clear()
+        task = asyncio.create_task(hold())
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await a_tenant(house)
+    assert house.central.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+async def test_the_clock_is_the_databases_and_tests_can_move_it(house: House, clock: ManualClock) -> None:
+    statement = sa.select(now().label("now"), seconds_from_now(90).label("later"))
+    async with house.control_tx() as tx:
+        before = await tx.one(statement)
+    clock.advance(3600)
+    async with house.control_tx() as tx:
+        after = await tx.one(statement)
+    assert before.now.tzinfo is not None
+    assert 89.9 < (before.later - before.now).total_seconds() < 90.1
+    assert 3600 <= (after.now - before.now).total_seconds() < 3660
+
+
+async def test_times_are_kept_to_the_microsecond_and_compare_as_times(house: House) -> None:
+    tenant = await a_tenant(house)
+    async with house.control_tx() as tx:
+        rows = await tx.all(sa.select(tenants.c.created_at).where(tenants.c.created_at == tenant.created_at))
+        assert [row.created_at for row in rows] == [tenant.created_at]
+        assert await tx.all(sa.select(tenants.c.id).where(tenants.c.created_at > now())) == []
+
+
+async def test_foreign_keys_hold(house: House) -> None:
+    tenant = await a_tenant(house)
+    orphan = sa.text(
+        "INSERT INTO users (id, tenant_id, email, role, status, created_at) SELECT :id, :id, 'x@y.z', "
+        "'member', 'active', created_at FROM tenants"
+    ).bindparams(sa.bindparam("id", tenant.id.__class__(int=5), type_=sa.Uuid()))
+    with pytest.raises(sa.exc.IntegrityError):
+        async with house.central.engine.begin() as connection:
+            await connection.execute(orphan)
+
+
+async def test_a_read_only_transaction_cannot_write(house: House) -> None:
+    if house.central.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite has no read-only transactions; there it only means: take no write lock")
+    with pytest.raises(sa.exc.DBAPIError, match="read-only"):
+        async with house.control_tx(read_only=True) as tx:
+            await tx.run(sa.update(tenants).values(weight=2))
+
+
+async def test_readers_do_not_wait_for_a_writer(house: House) -> None:
+    await a_tenant(house)
+    async with house.control_tx() as writer:
+        await writer.run(sa.update(tenants).values(weight=9))
+        async with asyncio.timeout(5), house.control_tx(read_only=True) as reader:
+            assert (await reader.one(sa.select(tenants.c.weight))).weight == 1
+
+
+async def test_a_database_that_does_not_answer_is_named(databases: Databases) -> None:
+    from comfyfleet.db import open_database
+
+    url = "sqlite:////nowhere/at/all.sqlite" if databases.engine == "sqlite" else "postgresql://x@127.0.0.1:1/x"
+    dead: Database = open_database("eu", url)
+    with pytest.raises(DatabaseUnavailable, match="'eu'"):
+        await dead.ping()
+    await dead.close()

@@ -1,0 +1,95 @@
+"""A TenantTx runs no statement that could reach another tenant's rows."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+
+from comfyfleet.db import UnscopedStatement
+from comfyfleet.db.dialect import insert_once
+from comfyfleet.db.scope import BOUND_TENANT
+from comfyfleet.db.tables import TENANT
+from comfyfleet.db.tables import token_transactions as t
+from comfyfleet.db.tables import token_wallets as w
+from comfyfleet.house import House
+from tests.builders import a_member, balance
+
+other = w.alias("other")
+mine = w.c.tenant_id == BOUND_TENANT
+inner = sa.select(w.c.id)
+
+REFUSED: dict[str, Any] = {
+    "select": sa.select(w.c.balance),
+    "select one column": sa.select(w.c.balance).where(w.c.user_id == uuid4()),
+    "another tenant by value": sa.select(w.c.balance).where(w.c.tenant_id == uuid4()),
+    "another bind of that name": sa.select(w.c.balance).where(w.c.tenant_id == sa.bindparam("tenant_id", uuid4())),
+    "not equal": sa.select(w.c.balance).where(w.c.tenant_id != BOUND_TENANT),
+    "or": sa.select(w.c.balance).where(sa.or_(mine, w.c.balance > 0)),
+    "not": sa.select(w.c.balance).where(sa.not_(mine)),
+    "join, one side only": sa.select(t.c.amount).join(w, w.c.id == t.c.wallet_id).where(mine),
+    "outer join's condition": sa.select(t.c.amount).outerjoin(w, mine).where(t.c.tenant_id == BOUND_TENANT),
+    "alias": sa.select(other.c.balance).where(mine),
+    "cross join by column": sa.select(w.c.balance, other.c.balance).where(mine),
+    "subquery": sa.select(w.c.balance).where(mine, w.c.id.in_(inner)),
+    "scalar subquery": sa.select(w.c.balance, inner.limit(1).scalar_subquery()).where(mine),
+    "from a subquery": sa.select(inner.subquery().c.id),
+    "cte": sa.select(inner.cte().c.id),
+    "exists": sa.select(w.c.balance).where(mine, sa.exists(sa.select(t.c.id))),
+    "union": sa.union_all(inner.where(mine), inner),
+    "update": sa.update(w).values(balance=10**6),
+    "update from another": sa.update(w).where(mine, t.c.wallet_id == w.c.id).values(balance=1),
+    "update by another's value": sa.update(w).where(mine).values(balance=t.c.amount),
+    "update by a subquery": sa.update(w)
+    .where(mine)
+    .values(balance=sa.select(sa.func.sum(t.c.amount)).scalar_subquery()),
+    "delete": sa.delete(w),
+    "insert without": sa.insert(w).values(id=uuid4(), user_id=uuid4(), balance=1),
+    "insert for another": sa.insert(w).values(id=uuid4(), tenant_id=uuid4(), user_id=uuid4(), balance=1),
+    "insert many": sa.insert(w).values([{"id": uuid4(), "tenant_id": uuid4()}]),
+    "insert from another's rows": insert_once(w).from_select(
+        ["id", "tenant_id"], sa.select(t.c.id, BOUND_TENANT.label("tenant_id"))
+    ),
+    "insert another's tenant": insert_once(w).from_select(
+        ["id", "tenant_id"], sa.select(t.c.id, t.c.wallet_id).where(t.c.tenant_id == BOUND_TENANT)
+    ),
+    "raw": sa.text("SELECT * FROM token_wallets"),
+    "text table": sa.select(sa.text("balance")).select_from(sa.text("token_wallets")),
+}
+
+
+@pytest.fixture
+def engine() -> str:
+    return "sqlite"  # refused before any database is asked, so one is enough
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_a_statement_without_the_tenant_condition_is_refused(house: House, name: str) -> None:
+    member = await a_member(house, tokens=5)
+    with pytest.raises(UnscopedStatement):
+        async with house.tenant_tx(member.tenant) as tx:
+            await tx.run(REFUSED[name])
+    assert await balance(house, member.tenant, member.user) == 5
+
+
+ALLOWED: dict[str, Any] = {
+    "select": sa.select(w.c.balance).where(mine),
+    "join": sa.select(w.c.balance).join(t, sa.and_(t.c.tenant_id == BOUND_TENANT, t.c.wallet_id == w.c.id)).where(mine),
+    "alias": sa.select(other.c.balance).where(other.c.tenant_id == BOUND_TENANT),
+    "subquery": sa.select(w.c.balance).where(mine, w.c.id.in_(inner.where(mine))),
+    "cte": sa.select(inner.where(mine).cte().c.id),
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+async def test_a_statement_with_it_sees_this_tenants_rows_only(house: House, name: str) -> None:
+    await a_member(house, tokens=7)
+    member = await a_member(house, tokens=5)
+    for _ in range(2):  # the second time the shape is known
+        async with house.tenant_tx(member.tenant) as tx:
+            assert len(await tx.all(ALLOWED[name])) == 1
+
+
+def test_every_table_of_a_pool_has_a_tenant() -> None:
+    for table in TENANT.tables.values():
+        assert not table.c.tenant_id.nullable, table.name

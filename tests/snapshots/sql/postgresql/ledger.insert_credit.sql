@@ -1,0 +1,4 @@
+INSERT INTO token_transactions (id, tenant_id, wallet_id, type, amount, provider_transaction_id, created_at)
+VALUES (%(id)s::UUID, %(bound_tenant_id)s::UUID, %(wallet_id)s::UUID, %(type)s::VARCHAR, %(amount)s::BIGINT, %(provider_transaction_id)s::VARCHAR, (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)))
+ON CONFLICT DO NOTHING
+RETURNING token_transactions.id, token_transactions.tenant_id, token_transactions.wallet_id, token_transactions.type, token_transactions.amount, token_transactions.job_id, token_transactions.provider_transaction_id, token_transactions.created_at

@@ -1,0 +1,5 @@
+SELECT tenants.id, tenants.slug, tenants.name, tenants.pool, tenants.weight, tenants.status, tenants.created_at
+FROM tenants
+WHERE tenants.id < %(id_1)s::UUID
+ORDER BY tenants.id DESC
+LIMIT %(param_1)s::INTEGER

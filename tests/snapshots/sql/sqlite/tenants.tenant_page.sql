@@ -1,0 +1,5 @@
+SELECT tenants.id, tenants.slug, tenants.name, tenants.pool, tenants.weight, tenants.status, tenants.created_at
+FROM tenants
+WHERE tenants.id < ?
+ORDER BY tenants.id DESC
+LIMIT ? OFFSET ?

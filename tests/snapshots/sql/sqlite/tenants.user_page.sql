@@ -1,0 +1,6 @@
+SELECT users.id, users.tenant_id, users.email, users.role, users.status, users.password_hash, users.created_at
+FROM users
+WHERE users.tenant_id = ?
+AND users.id < ?
+ORDER BY users.id DESC
+LIMIT ? OFFSET ?

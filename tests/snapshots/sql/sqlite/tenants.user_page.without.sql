@@ -1,0 +1,5 @@
+SELECT users.id, users.tenant_id, users.email, users.role, users.status, users.password_hash, users.created_at
+FROM users
+WHERE users.tenant_id IS NULL
+ORDER BY users.id DESC
+LIMIT ? OFFSET ?
