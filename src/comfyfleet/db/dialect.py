@@ -1,5 +1,7 @@
 """Every difference between PostgreSQL and SQLite that a statement can meet. There is no other place."""
 
+import sqlite3
+import time
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +19,8 @@ from comfyfleet.db.types import UtcTime
 CLOCK_OFFSET = "clock_offset_s"
 READ_ONLY = "comfyfleet_read_only"
 SQLITE_BUSY_TIMEOUT_MS = 10_000
+WAL_ATTEMPTS = 100
+WAL_PAUSE_S = 0.02
 
 
 class DatabaseTime(FunctionElement[datetime]):
@@ -71,7 +75,7 @@ def use_sqlite_safely(engine: sa.Engine) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_MS}")
-        cursor.execute("PRAGMA journal_mode = WAL")
+        _switch_to_wal(cursor)
         cursor.execute("PRAGMA synchronous = NORMAL")
         cursor.execute("PRAGMA foreign_keys = ON")
         # REPLACE would otherwise delete rows without firing the triggers that forbid it.
@@ -82,6 +86,18 @@ def use_sqlite_safely(engine: sa.Engine) -> None:
     def begin(connection: Connection) -> None:
         read_only = connection.get_execution_options().get(READ_ONLY, False)
         connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+
+
+def _switch_to_wal(cursor: Any) -> None:
+    """SQLite does not wait its busy timeout for this one statement when several open a new file at once."""
+    for attempt in range(WAL_ATTEMPTS):
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if attempt == WAL_ATTEMPTS - 1:
+                raise
+            time.sleep(WAL_PAUSE_S)
 
 
 def use_postgresql_safely(engine: sa.Engine) -> None:
