@@ -5,6 +5,7 @@ Reviewers read real SQL in the diff, and no reference page can be older than the
 
 import argparse
 import asyncio
+import dataclasses
 import difflib
 import importlib
 import inspect
@@ -134,6 +135,8 @@ def sample(hint: Any) -> Any:
     if isinstance(hint, type) and issubclass(hint, Enum):
         # The last member: the first is often the state nothing leads to.
         return list(hint)[-1]
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return hint(**{name: sample(inner) for name, inner in typing.get_type_hints(hint).items()})
     samples = {UUID: UUID(int=1), str: "text", int: 1, float: 1.0, datetime: datetime(2026, 1, 1, tzinfo=UTC)}
     return samples[hint]
 

@@ -318,9 +318,7 @@ async def test_logins_are_throttled_per_address(house: House, member: Member) ->
 
 
 @pytest.mark.parametrize("spelling", ["{0}", " {0}\t", "{1}", "user@EXAMPLE。com"])
-async def test_logins_are_throttled_per_email_in_every_spelling(
-    house: House, member: Member, spelling: str
-) -> None:
+async def test_logins_are_throttled_per_email_in_every_spelling(house: House, member: Member, spelling: str) -> None:
     """An attacker with many addresses gets no further, however he writes the email."""
     app = build_app(house, ApiOptions(logins_per_minute=3))
     local, _, _ = member.user.email.partition("@")
@@ -361,9 +359,7 @@ async def test_of_two_uses_at_once_exactly_one_wins(client: httpx2.AsyncClient, 
     assert logins.count(401) == 3
 
 
-async def test_a_link_expires(
-    client: httpx2.AsyncClient, house: House, clock: ManualClock, member: Member
-) -> None:
+async def test_a_link_expires(client: httpx2.AsyncClient, house: House, clock: ManualClock, member: Member) -> None:
     token = await a_link_token(house, member.user, ttl_s=3600)
     clock.advance(3601)
     answer = await choose(client, token)
@@ -426,9 +422,7 @@ async def test_a_password_that_is_too_short_does_not_spend_the_link(
     assert (await choose(client, token)).status_code == 200
 
 
-async def test_a_reset_request_never_tells_who_exists(
-    client: httpx2.AsyncClient, house: House, member: Member
-) -> None:
+async def test_a_reset_request_never_tells_who_exists(client: httpx2.AsyncClient, house: House, member: Member) -> None:
     answers = [
         await client.post("/api/auth/password-reset", json={"email": email})
         for email in (member.user.email, "nobody@example.com")

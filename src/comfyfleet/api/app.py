@@ -63,7 +63,8 @@ def _surround(app: FastAPI, options: ApiOptions) -> None:
             CORSMiddleware,
             allow_origins=options.cors_origins,
             allow_methods=["GET", "POST", "PUT", "DELETE"],
-            allow_headers=["Authorization", "Content-Type"],
+            allow_headers=["Authorization", "Content-Type", "If-None-Match"],
+            expose_headers=["ETag", "X-Request-Id", "Retry-After"],
         )
     app.add_middleware(RequestContext)
 

@@ -1,11 +1,12 @@
 """Files and the objects behind them: announce, confirm, read, delete. Back ends are chosen by `bootstrap`."""
 
-from comfyfleet.storage.announce import announce_upload, renew_upload
+from comfyfleet.storage.announce import announce_upload, prepare_upload, renew_upload
 from comfyfleet.storage.confirm import assemble_upload, confirm_upload
 from comfyfleet.storage.lifecycle import FileStatus
 from comfyfleet.storage.model import (
     Announced,
     File,
+    NewUpload,
     ObjectKey,
     ObjectStore,
     PartsUpload,
@@ -22,6 +23,7 @@ __all__ = [
     "Announced",
     "File",
     "FileStatus",
+    "NewUpload",
     "ObjectKey",
     "ObjectStore",
     "PartsUpload",
@@ -36,6 +38,7 @@ __all__ = [
     "erase_object",
     "list_files",
     "object_key",
+    "prepare_upload",
     "read_file",
     "renew_upload",
     "sign_download",

@@ -5,10 +5,10 @@ import unicodedata
 
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import IllegalMove, InvalidInput
-from comfyfleet.kernel.ids import FileId, UserId, new_id
+from comfyfleet.kernel.ids import FileId, TenantId, UserId, new_id
 from comfyfleet.storage import sql
 from comfyfleet.storage.lifecycle import FILE, FileEvent
-from comfyfleet.storage.model import Announced, File, ObjectStore, PartsUpload, SingleUpload, file_key
+from comfyfleet.storage.model import Announced, File, NewUpload, ObjectStore, PartsUpload, SingleUpload, file_key
 from comfyfleet.storage.parts import part_size, plan_parts
 from comfyfleet.storage.read import read_file, require_same_disk
 
@@ -20,40 +20,33 @@ URL_LIFE_S = 900
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
 
 
-async def announce_upload(
-    tx: TenantTx,
+async def prepare_upload(
     store: ObjectStore,
+    tenant_id: TenantId,
     *,
-    user_id: UserId,
     name: str,
     media_type: str,
     size_bytes: int,
     size_bytes_max: int = UPLOAD_BYTES_MAX,
-    expires_s: int = URL_LIFE_S,
-) -> Announced:
-    """The row is there before any byte and stays pending until they are confirmed. An upload that never comes
-    leaves a pending row; a crash before the commit leaves at most an empty multipart, which the store ages out."""
+) -> NewUpload:
+    """Check what is announced and, for a large file, open a multipart in the store. No transaction is open
+    meanwhile; a crash before the row is written leaves at most an empty multipart, which the store ages out."""
     _check_name(name)
     _check_media_type(media_type)
     if not 1 <= size_bytes <= size_bytes_max:
         raise InvalidInput("size_bytes", f"must be from 1 to {size_bytes_max}")
     file_id = FileId(new_id())
-    key = file_key(tx.tenant_id, file_id)
+    key = file_key(tenant_id, file_id)
     in_parts = len(plan_parts(size_bytes)) > 1
     multipart_id = await store.start_multipart(key, media_type=media_type) if in_parts else None
-    row = await tx.one(
-        sql.insert_file(
-            file_id,
-            user_id=user_id,
-            name=name,
-            disk=store.disk,
-            key=key,
-            media_type=media_type,
-            size_bytes=size_bytes,
-            multipart_id=multipart_id,
-        )
-    )
-    file = File.from_row(row)
+    return NewUpload(file_id, name, store.disk, key, media_type, size_bytes, multipart_id)
+
+
+async def announce_upload(
+    tx: TenantTx, store: ObjectStore, upload: NewUpload, *, user_id: UserId, expires_s: int = URL_LIFE_S
+) -> Announced:
+    """The row is there before any byte, and stays pending until they are confirmed."""
+    file = File.from_row(await tx.one(sql.insert_file(upload, user_id=user_id)))
     return Announced(file, sign_upload(store, file, expires_s=expires_s))
 
 

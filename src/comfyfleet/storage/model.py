@@ -93,6 +93,19 @@ class PartsUpload:
 
 
 @dataclass(frozen=True, slots=True)
+class NewUpload:
+    """A file that may come: checked, with its place in the store, and not yet in the books."""
+
+    id: FileId
+    name: str
+    disk: Disk
+    key: ObjectKey
+    media_type: str
+    size_bytes: int
+    multipart_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class File:
     id: FileId
     tenant_id: TenantId

@@ -10,35 +10,25 @@ from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import files
 from comfyfleet.kernel.ids import FileId, UserId
 from comfyfleet.storage.lifecycle import FILE, FileEvent, FileStatus
-from comfyfleet.storage.model import Disk, ObjectKey
+from comfyfleet.storage.model import NewUpload
 
 f = files
 
 
-def insert_file(
-    file_id: FileId,
-    *,
-    user_id: UserId,
-    name: str,
-    disk: Disk,
-    key: ObjectKey,
-    media_type: str,
-    size_bytes: int,
-    multipart_id: str | None,
-) -> sa.Insert:
+def insert_file(upload: NewUpload, *, user_id: UserId) -> sa.Insert:
     return (
         sa.insert(f)
         .values(
-            id=file_id,
+            id=upload.id,
             tenant_id=BOUND_TENANT,
             user_id=user_id,
-            name=name,
-            disk=disk,
-            path=key,
-            mime_type=media_type,
-            size=size_bytes,
+            name=upload.name,
+            disk=upload.disk,
+            path=upload.key,
+            mime_type=upload.media_type,
+            size=upload.size_bytes,
             status=FILE.initial,
-            multipart_id=multipart_id,
+            multipart_id=upload.multipart_id,
             created_at=now(),
         )
         .returning(*f.c)
@@ -65,7 +55,7 @@ def mark_stored(file_id: FileId, user_id: UserId) -> sa.Update:
 
 
 def mark_deleted(file_id: FileId, user_id: UserId) -> sa.Update:
-    return _move(file_id, user_id, FileEvent.DELETE)
+    return _move(file_id, user_id, FileEvent.DELETE).values(deleted_at=now())
 
 
 def _move(file_id: FileId, user_id: UserId, event: FileEvent) -> sa.Update:

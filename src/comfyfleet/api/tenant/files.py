@@ -114,16 +114,18 @@ class FilePage(View):
 
 @router.post("", status_code=201)
 async def announce_file(body: NewFileBody, caller: Writer, house: TheHouse, options: TheOptions) -> AnnouncedView:
-    async with house.tenant_tx(home_of(caller)) as tx:
+    home = home_of(caller)
+    upload = await storage.prepare_upload(
+        house.store,
+        home.tenant_id,
+        name=body.name,
+        media_type=body.mime_type,
+        size_bytes=body.size,
+        size_bytes_max=options.upload_bytes_max,
+    )
+    async with house.tenant_tx(home) as tx:
         announced = await storage.announce_upload(
-            tx,
-            house.store,
-            user_id=caller.user_id,
-            name=body.name,
-            media_type=body.mime_type,
-            size_bytes=body.size,
-            size_bytes_max=options.upload_bytes_max,
-            expires_s=options.url_ttl_s,
+            tx, house.store, upload, user_id=caller.user_id, expires_s=options.url_ttl_s
         )
     return AnnouncedView.of(announced)
 
@@ -163,10 +165,9 @@ async def confirm_file(file_id: FileId, body: ConfirmBody, caller: Writer, house
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
         file = await storage.read_file(tx, file_id, caller.user_id)
     if file.status is not FileStatus.STORED:
-        # Joining gigabytes takes a while, and no transaction stays open meanwhile.
         await storage.assemble_upload(house.store, file, parts)
     async with house.tenant_tx(home_of(caller)) as tx:
-        return FileView.of(await storage.confirm_upload(tx, house.store, file_id, caller.user_id, parts=parts))
+        return FileView.of(await storage.confirm_upload(tx, file_id, caller.user_id))
 
 
 @router.delete("/{file_id}", status_code=204, response_class=Response)

@@ -20,9 +20,11 @@ files = sa.Table(
     sa.Column("multipart_id", sa.Text(), nullable=True),
     created_at(),
     sa.Column("stored_at", UtcTime(), nullable=True),
+    sa.Column("deleted_at", UtcTime(), nullable=True),
     one_of("disk", ["local", "s3"]),
     one_of("status", ["pending", "stored", "deleted"]),
     sa.CheckConstraint("size >= 0", name="size_not_negative"),
     sa.CheckConstraint("status <> 'stored' OR stored_at IS NOT NULL", name="stored_has_time"),
+    sa.CheckConstraint("(status = 'deleted') = (deleted_at IS NOT NULL)", name="deleted_has_time"),
     sa.Index("ix_files_owner", "tenant_id", "user_id", "id"),
 )

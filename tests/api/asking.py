@@ -1,0 +1,156 @@
+"""What the tests of the HTTP edge share: other addresses, what the API says of itself, and what must hold of errors."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import sqlalchemy as sa
+from fastapi import FastAPI
+
+from comfyfleet.db.tables import CENTRAL, TENANT
+from comfyfleet.house import House
+from comfyfleet.kernel.ids import new_id
+
+Json = dict[str, Any]
+
+
+def at(app: FastAPI, base_url: str = "http://localhost", *, address: str = "127.0.0.1") -> httpx2.AsyncClient:
+    transport = httpx2.ASGITransport(app=app, client=(address, 123))
+    return httpx2.AsyncClient(transport=transport, base_url=base_url)
+
+
+async def row_counts(house: House) -> dict[str, int]:
+    """Of every table in every database: what must not change when a request is refused."""
+    found = {}
+    for database, metadata in [(house.central, CENTRAL), *((pool, TENANT) for pool in house.pools.values())]:
+        async with database.engine.connect() as connection:
+            for table in metadata.sorted_tables:
+                counted = await connection.scalar(sa.select(sa.func.count()).select_from(table))
+                found[f"{database.name}.{table.name}"] = int(counted or 0)
+    return found
+
+
+def fault(answer: httpx2.Response) -> Json:
+    """The error, after checking that it has the one shape all errors have."""
+    body = answer.json()
+    assert set(body) == {"error"}, body
+    assert set(body["error"]) == {"code", "message", "details"}, body
+    assert isinstance(body["error"]["code"], str)
+    assert body["error"]["code"]
+    assert isinstance(body["error"]["message"], str)
+    assert body["error"]["message"]
+    assert isinstance(body["error"]["details"], dict)
+    error: Json = body["error"]
+    return error
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One line of the OpenAPI document, with its body's schema in one piece."""
+
+    method: str
+    path: str
+    ids: tuple[str, ...]
+    body: Json | None
+    guarded: bool
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def for_operators(self) -> bool:
+        return self.path.startswith("/api/admin/")
+
+    def url(self, **ids: object) -> str:
+        return self.path.format(**{name: ids.get(name) or new_id() for name in self.ids})
+
+    def example(self) -> Json | None:
+        """A body that passes every check; some values are new each time, for what must be unique."""
+        return None if self.body is None else _example("", self.body)
+
+
+def operations(app: FastAPI) -> list[Operation]:
+    spec = app.openapi()
+    return [
+        Operation(
+            method=method.upper(),
+            path=path,
+            ids=tuple(each["name"] for each in entry.get("parameters", []) if each["in"] == "path"),
+            body=_body(spec, entry),
+            guarded=bool(entry.get("security")),
+        )
+        for path, entries in spec["paths"].items()
+        for method, entry in entries.items()
+    ]
+
+
+def spots(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where the leaves of a body are."""
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if children is None:
+        yield path
+        return
+    for name, inner in children:
+        yield from spots(inner, (*path, name))
+
+
+def planted(body: Json, path: tuple[str | int, ...], value: Any) -> Json:
+    """The same body with one leaf replaced."""
+    changed: Any = copy.deepcopy(body)
+    inner = changed
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    result: Json = changed
+    return result
+
+
+def _body(spec: Json, entry: Json) -> Json | None:
+    content = entry.get("requestBody", {}).get("content", {}).get("application/json")
+    return _whole(spec, content["schema"]) if content else None
+
+
+def _whole(spec: Json, schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_whole(spec, each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        target: Any = spec
+        for step in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[step]
+        return _whole(spec, target)
+    return {name: _whole(spec, each) for name, each in schema.items()}
+
+
+def _example(name: str, schema: Json) -> Any:
+    for choice in schema.get("anyOf", []):
+        return _example(name, choice)
+    match schema.get("type"):
+        case "object":
+            return {each: _example(each, inner) for each, inner in schema.get("properties", {}).items()}
+        case "array":
+            return [_example(name, schema["items"])]
+        case "integer":
+            return schema.get("minimum", 1)
+        case "string":
+            return _text(name, schema)
+    raise AssertionError(f"teach _example what {name!r} looks like: {schema}")
+
+
+def _text(name: str, schema: Json) -> str:
+    known = {
+        "email": f"user-{new_id()}@example.com",
+        "password": "a long enough password",
+        "slug": f"tenant-{new_id()}",
+        "mime_type": "image/png",
+        "pool": "main",
+        "role": "member",
+    }
+    if "enum" in schema:
+        return str(schema["enum"][0])
+    if schema.get("format") == "uuid":
+        return str(new_id())
+    return known.get(name, "text")
