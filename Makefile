@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TEST_PROCESSES ?= 2
 
-.PHONY: help setup up test test-fast check fix snapshots lock soak clean
+.PHONY: help setup up test test-fast check fix snapshots screenshots lock soak clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,10 @@ fix: $(READY) ## format, and mend what the linter can
 
 snapshots: $(READY) ## write golden SQL, the OpenAPI file and the generated reference pages anew
 	$(BIN)/python tools/snapshots.py
+
+screenshots: $(READY) ## take the pictures of the README anew
+	@tools/system-packages
+	$(BIN)/python tools/screenshots.py
 
 lock: $(READY) ## resolve dependencies anew
 	.uv/bin/uv pip compile -q --universal --generate-hashes --all-extras --group dev --python-version 3.11 \
