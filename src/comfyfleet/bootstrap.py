@@ -4,20 +4,22 @@ import os
 import secrets
 import stat
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import sqlalchemy as sa
+import structlog
 from pydantic import SecretStr
+from sqlalchemy.exc import SQLAlchemyError
 
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.db import Database, open_database
 from comfyfleet.db.engine import no_offset
 from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, History, current
 from comfyfleet.house import House
-from comfyfleet.kernel.errors import AlreadyExists, SchemaTrouble
+from comfyfleet.kernel.errors import AlreadyExists, NotFound, SchemaTrouble
 from comfyfleet.kernel.secret import Secret, new_secret
-from comfyfleet.settings import Settings, SettingsError
+from comfyfleet.settings import KEY_CHARS_MIN, Settings, SettingsError
 from comfyfleet.storage import ObjectStore
 from comfyfleet.storage.backends.local import LocalStore
 from comfyfleet.tenants import Postbox, Role, create_user, find_user
@@ -25,10 +27,25 @@ from comfyfleet.tenants.credentials import LinkSigner, create_key
 from comfyfleet.tenants.model import SCOPES
 
 OPERATOR_EMAIL = "operator@localhost"
+ADDRESS_FILE = "address"
+DURABLE = ("fsync", "synchronous_commit")
+
+log = structlog.get_logger()
 
 
-def build_house(settings: Settings, *, clock_offset_s: Callable[[], float] = no_offset) -> House:
+class NoHome(NotFound):
+    """There is nothing here yet, and this command does not make it."""
+
+    code = "no_home"
+    text = "There is no comfyfleet in {name}. Run this where `make up` runs, or set COMFYFLEET_HOME."
+
+
+def build_house(
+    settings: Settings, *, makes_home: bool = True, clock_offset_s: Callable[[], float] = no_offset
+) -> House:
     if settings.mode == "embedded":
+        if not makes_home and not settings.home.exists() and settings.database_url is None:
+            raise NoHome("home", settings.home.resolve())
         make_private_folder(settings.home)
     signing_key = _signing_key(settings)
     pools = settings.pool_urls()
@@ -47,8 +64,8 @@ def build_house(settings: Settings, *, clock_offset_s: Callable[[], float] = no_
 
 
 @asynccontextmanager
-async def open_house(settings: Settings) -> AsyncIterator[House]:
-    house = build_house(settings)
+async def open_house(settings: Settings, *, makes_home: bool) -> AsyncIterator[House]:
+    house = build_house(settings, makes_home=makes_home)
     try:
         yield house
     finally:
@@ -73,7 +90,21 @@ def build_options(settings: Settings) -> ApiOptions:
 
 
 def public_url(settings: Settings) -> str:
-    return settings.public_url or f"http://{_reachable(settings.host)}:{settings.port}"
+    """As the settings say; else where the server in this home last said it listens."""
+    if settings.public_url:
+        return settings.public_url
+    said = _read_file(settings.home / ADDRESS_FILE)
+    return said or address_of(settings)
+
+
+def address_of(settings: Settings) -> str:
+    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104 compared, not bound
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+
+
+def tell_address(settings: Settings) -> None:
+    """So that a link printed by another command leads to the port that this server really has."""
+    write_private_file(settings.home / ADDRESS_FILE, address_of(settings) + "\n")
 
 
 def databases_of(house: House) -> list[tuple[Database, History]]:
@@ -82,8 +113,15 @@ def databases_of(house: House) -> list[tuple[Database, History]]:
 
 
 async def require_current_schema(house: House) -> None:
+    """A pool that does not answer is its own tenants' trouble, and keeps nobody else from starting."""
     for database, history in databases_of(house):
-        found = await current(database)
+        try:
+            found = await current(database, history)
+        except SchemaTrouble as trouble:
+            if database is house.central:
+                raise
+            log.warning("pool.unreachable", pool=database.name, problem=trouble.facts["problem"])
+            continue
         if found != history.head():
             problem = f"schema revision {found or 'none'}, this code needs {history.head()}"
             raise SchemaTrouble(database.name, f"{problem}; run `comfyfleet db upgrade`")
@@ -95,18 +133,25 @@ async def require_durable_databases(house: House) -> None:
     for database in house.databases():
         if database.engine.dialect.name != "postgresql":
             continue
-        async with database.engine.connect() as connection:
-            for name in ("fsync", "synchronous_commit"):
-                if await connection.scalar(sa.text(f"SHOW {name}")) == "off":
-                    problems.append(f"{database.name}: PostgreSQL runs with {name} = off; turn it on")
+        problems += [
+            f"{database.name}: PostgreSQL runs with {name} = off; turn it on" for name in await _forgetful(database)
+        ]
     if problems:
         raise SettingsError(problems)
 
 
+async def _forgetful(database: Database) -> list[str]:
+    try:
+        async with database.engine.connect() as connection:
+            return [name for name in DURABLE if await connection.scalar(sa.text(f"SHOW {name}")) == "off"]
+    except SQLAlchemyError:
+        return []  # away; what is away cannot be asked, and was reported already
+
+
 async def ensure_operator_key(house: House, path: Path) -> Secret:
     """The first start makes an operator and a key, kept in a file only its owner can read."""
-    if (kept := _read_private_file(path)) is not None:
-        return kept
+    if kept := _read_file(path):
+        return Secret(kept)
     async with house.control_tx() as tx:
         try:
             operator = await create_user(tx, email=OPERATOR_EMAIL, role=Role.OPERATOR, tenant_id=None)
@@ -118,24 +163,35 @@ async def ensure_operator_key(house: House, path: Path) -> Secret:
 
 
 def make_private_folder(path: Path) -> None:
-    path.mkdir(parents=True, exist_ok=True)
-    path.chmod(stat.S_IRWXU)
+    """Made by us it is ours alone; one that was there keeps its mode, unless others could write into it."""
+    try:
+        path.mkdir(parents=True, mode=stat.S_IRWXU)
+    except FileExistsError:
+        if path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise SettingsError([f"home: others can write into {path}; choose a folder of its own"]) from None
+    except OSError as problem:
+        raise SettingsError([f"home: cannot make {path} ({problem.strerror})"]) from None
 
 
-def write_private_file(path: Path, text: str) -> None:
-    """Never readable by others, not even for the moment between creating and closing it."""
+def write_private_file(path: Path, text: str, *, only_if_absent: bool = False) -> None:
+    """Never readable by others, not even for a moment; of two who make it at once, the first one's stays."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(path)
+    if not only_if_absent:
+        temporary.replace(path)
+        return
+    with suppress(FileExistsError):
+        os.link(temporary, path)
+    temporary.unlink()
 
 
-def _read_private_file(path: Path) -> Secret | None:
+def _read_file(path: Path) -> str | None:
     try:
-        return Secret(path.read_text().strip())
-    except FileNotFoundError:
+        return path.read_text().strip()
+    except OSError:
         return None
 
 
@@ -143,11 +199,14 @@ def _signing_key(settings: Settings) -> Secret:
     if settings.secret_key is not None:
         return _secret(settings.secret_key)
     path = settings.home / "secret.key"
-    if (kept := _read_private_file(path)) is not None:
-        return kept
-    made = new_secret()
-    write_private_file(path, made.reveal() + "\n")
-    return made
+    if not path.exists():
+        write_private_file(path, new_secret().reveal() + "\n", only_if_absent=True)
+    kept = _read_file(path) or ""
+    if len(kept) < KEY_CHARS_MIN:
+        raise SettingsError(
+            [f"secret_key: {path} holds no key of {KEY_CHARS_MIN} characters; remove it to get a new one"]
+        )
+    return Secret(kept)
 
 
 def _build_store(settings: Settings, signing_key: Secret) -> ObjectStore:
@@ -168,7 +227,3 @@ def _build_store(settings: Settings, signing_key: Secret) -> ObjectStore:
 
 def _secret(value: SecretStr) -> Secret:
     return Secret(value.get_secret_value())
-
-
-def _reachable(host: str) -> str:
-    return "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 compared, not bound

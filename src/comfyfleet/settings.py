@@ -4,7 +4,10 @@ The environment wins over the file. A name that is not here is refused, not igno
 that matters should stop the start. `docs/reference/settings.md` is made from this file.
 """
 
+import base64
+import binascii
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -17,11 +20,15 @@ from pydantic_settings import SettingsError as UnreadableSetting
 from sqlalchemy.exc import ArgumentError
 
 from comfyfleet.kernel.errors import FleetError
+from comfyfleet.kernel.hosts import is_loopback
 
 PREFIX = "COMFYFLEET_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 CONFIG_FILE = "comfyfleet.toml"
 KEY_CHARS_MIN = 32
+TTL_S_MAX = 366 * 86_400
+WEBHOOK_SECRET_BYTES_MIN = 24
+SMTP_SCHEMES = ("smtp", "smtp+starttls", "smtps")
 NO_SUCH = "there is no such setting (see docs/reference/settings.md)"
 WELL_KNOWN = ("change", "secret", "example", "default", "password", "0000", "1234", "xxxx")
 
@@ -89,9 +96,9 @@ class Settings(BaseSettings):
     requests_per_minute_per_tenant: int = Field(3000, ge=1, description="Per tenant and replica; then 429.")
     logins_per_minute: int = Field(10, ge=1, description="Tries per address and per email; then 429.")
 
-    session_ttl_s: int = Field(14 * 86_400, ge=60, description="How long a web login lasts.")
-    invite_ttl_s: int = Field(7 * 86_400, ge=60, description="How long an invitation can be accepted.")
-    password_reset_ttl_s: int = Field(3600, ge=60, description="How long a password reset link works.")
+    session_ttl_s: int = Field(14 * 86_400, ge=60, le=TTL_S_MAX, description="How long a web login lasts.")
+    invite_ttl_s: int = Field(7 * 86_400, ge=60, le=TTL_S_MAX, description="How long an invitation can be accepted.")
+    password_reset_ttl_s: int = Field(3600, ge=60, le=TTL_S_MAX, description="How long a password reset link works.")
     smtp_url: SecretStr | None = Field(
         None,
         description="`smtp://`, `smtp+starttls://` or `smtps://user:pass@host:port`. Without it links are printed.",
@@ -127,6 +134,35 @@ class Settings(BaseSettings):
             _check_database_url(url)
         return value
 
+    @field_validator("payment_webhook_secrets")
+    @classmethod
+    def _are_webhook_secrets(cls, value: list[SecretStr]) -> list[SecretStr]:
+        for secret in value:
+            mark, _, rest = secret.get_secret_value().partition("_")
+            try:
+                size = len(base64.b64decode(rest, validate=True)) if mark == "whsec" else 0
+            except binascii.Error:
+                size = 0
+            if size < WEBHOOK_SECRET_BYTES_MIN:
+                raise ValueError("each must be whsec_ and 24 random bytes or more in base64")
+        return value
+
+    @field_validator("smtp_url")
+    @classmethod
+    def _is_a_mail_server(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            parts = urlsplit(value.get_secret_value())
+            if parts.scheme not in SMTP_SCHEMES or not parts.hostname:
+                raise ValueError(f"must start with {', '.join(f'{each}://' for each in SMTP_SCHEMES)} and name a host")
+        return value
+
+    @field_validator("mail_from")
+    @classmethod
+    def _is_one_line(cls, value: str) -> str:
+        if not value.isprintable() or "@" not in value:
+            raise ValueError("must be an email address")
+        return value
+
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if problems := [*self._contradictions(), *(self._unfit_for_production() if self.mode == "production" else [])]:
@@ -143,7 +179,7 @@ class Settings(BaseSettings):
             problems.append("s3_access_key_id: goes together with s3_secret_access_key; set both or neither")
         if self.default_pool is not None and self.default_pool not in self.pool_urls():
             problems.append(f"default_pool: {self.default_pool!r} is none of the pools ({', '.join(self.pool_urls())})")
-        urls = [self.central_url(), *self.pool_urls().values()]
+        urls = [_same_spelling(url) for url in (self.central_url(), *self.pool_urls().values())]
         if len(set(urls)) != len(urls):
             problems.append("pools: every pool and the central database need a database of their own")
         if self.secret_key is not None and len(self.secret_key.get_secret_value()) < KEY_CHARS_MIN:
@@ -165,6 +201,14 @@ class Settings(BaseSettings):
             problems.append("cors_origins: '*' would let every web site act for your users; name the origins")
         if self.public_url is None:
             problems.append("public_url: must be set in production; links and cookies depend on it")
+        elif not self.public_url.startswith("https://") and not is_loopback(urlsplit(self.public_url).hostname or ""):
+            problems.append("public_url: must be https in production; logins could be read on the way")
+        if "*" in self.trusted_proxies:
+            problems.append("trusted_proxies: '*' lets every client choose its address; name your proxies")
+        if self.database_url is None:
+            problems.append("database_url: must be set in production; the default is a file for trying out")
+        if not self.pools:
+            problems.append("pools: must be set in production; the default is a file for trying out")
         return problems
 
     def central_url(self) -> str:
@@ -187,8 +231,10 @@ def load_settings(**given: Any) -> Settings:
         return Settings(**{**from_file, **given})
     except ValidationError as error:
         raise SettingsError(_explain(error)) from None
-    except UnreadableSetting as error:  # a list or an object that is no JSON; its message names the field
-        raise SettingsError([f"{error}; lists and objects are written as JSON"]) from None
+    except UnreadableSetting as error:  # a list or an object that is no JSON
+        named = re.search(r'field "(\w+)"', str(error))
+        field = _variable(named.group(1)) if named else "a setting"
+        raise SettingsError([f"{field}: is not JSON; lists and objects are written as JSON"]) from None
 
 
 def _variable(name: str) -> str:
@@ -225,8 +271,14 @@ def _check_database_url(url: SecretStr) -> None:
         parsed = sa.make_url(url.get_secret_value())
     except ArgumentError:
         raise ValueError(wanted) from None
-    if parsed.drivername not in ("postgresql", "postgres", "sqlite") or not parsed.database:
+    if parsed.drivername not in ("postgresql", "postgres", "sqlite") or parsed.database in (None, "", ":memory:"):
         raise ValueError(wanted)
+
+
+def _same_spelling(url: str) -> str:
+    """Two ways to write one SQLite file are one file."""
+    parsed = sa.make_url(url)
+    return str(Path(parsed.database or "").resolve()) if parsed.drivername == "sqlite" else url
 
 
 def _looks_like_a_default(secret: str) -> bool:

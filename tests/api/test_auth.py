@@ -23,17 +23,13 @@ from comfyfleet.api.options import ApiOptions
 from comfyfleet.db.tables import api_keys, one_time_links, web_sessions
 from comfyfleet.house import House
 from comfyfleet.kernel.secret import Secret
-from comfyfleet.tenants import Postbox, Role, User, credentials, move_user
-from comfyfleet.tenants.lifecycle import UserEvent
+from comfyfleet.tenants import Postbox, Role, User, credentials, disable_user, enable_user
+from tests.api.asking import at
 from tests.builders import PASSWORD, Member, a_member, a_tenant, a_user
 from tests.conftest import ManualClock
 
 NEW_PASSWORD = "a quite different phrase"
 SAME_ORIGIN = {"Origin": "http://localhost"}
-
-
-def at(app: FastAPI, base_url: str) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=base_url)
 
 
 async def log_in(client: httpx2.AsyncClient, user: User, password: str = PASSWORD, **headers: str) -> httpx2.Response:
@@ -116,7 +112,7 @@ async def test_wrong_password_unknown_email_and_locked_out_get_one_answer(
 ) -> None:
     disabled = await a_member(house, password=PASSWORD)
     async with house.control_tx() as tx:
-        await move_user(tx, disabled.user.id, UserEvent.DISABLE, within=disabled.tenant.id)
+        await disable_user(tx, disabled.user.id, within=disabled.tenant.id)
     invited = await a_user(house, member.tenant)
     stranger = replace(member.user, email="nobody@example.com")
     answers = [
@@ -211,9 +207,14 @@ async def test_a_disabled_user_is_out_at_once(client: httpx2.AsyncClient, house:
     for headers in (session, member.headers):
         assert (await client.get("/api/wallet", headers=headers)).status_code == 200
     async with house.control_tx() as tx:
-        await move_user(tx, member.user.id, UserEvent.DISABLE, within=member.tenant.id)
+        await disable_user(tx, member.user.id, within=member.tenant.id)
     for headers in (session, member.headers):
         assert (await client.get("/api/wallet", headers=headers)).status_code == 401
+    async with house.control_tx() as tx:
+        await enable_user(tx, member.user.id, within=member.tenant.id)
+    # Programs go on; a session that was ended stays ended.
+    assert (await client.get("/api/wallet", headers=member.headers)).status_code == 200
+    assert (await client.get("/api/wallet", headers=session)).status_code == 401
 
 
 async def test_a_new_password_ends_all_sessions_and_keeps_keys(
@@ -256,29 +257,23 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("headers", FOREIGN.values(), ids=FOREIGN.keys())
 async def test_a_cookie_from_a_foreign_page_changes_nothing(
-    client: httpx2.AsyncClient, house: House, member: Member, headers: dict[str, str]
+    client: httpx2.AsyncClient, house: House, member: Member
 ) -> None:
     session = await a_session(client, member)
     before = await count(house, api_keys)
-    answer = await client.post("/api/keys", json={"name": "forged"}, headers=session | headers)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
+    for whence, headers in FOREIGN.items():
+        answer = await client.post("/api/keys", json={"name": "forged"}, headers=session | headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden"), whence
+        assert (await client.get("/api/keys", headers=session | headers)).status_code == 200, "reading is harmless"
     assert await count(house, api_keys) == before
-    assert (await client.get("/api/keys", headers=session | headers)).status_code == 200  # reading is harmless
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [SAME_ORIGIN, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}],
-    ids=["origin", "fetch metadata", "typed by the user"],
-)
-async def test_a_cookie_from_our_own_page_works(
-    client: httpx2.AsyncClient, member: Member, headers: dict[str, str]
-) -> None:
+async def test_a_cookie_from_our_own_page_works(client: httpx2.AsyncClient, member: Member) -> None:
     session = await a_session(client, member)
-    answer = await client.post("/api/keys", json={"name": "mine"}, headers=session | headers)
-    assert answer.status_code == 201
+    for headers in (SAME_ORIGIN, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        answer = await client.post("/api/keys", json={"name": "mine"}, headers=session | headers)
+        assert answer.status_code == 201, headers
 
 
 async def test_a_key_needs_no_origin(client: httpx2.AsyncClient, member: Member) -> None:
@@ -325,8 +320,7 @@ async def test_logins_are_throttled_per_email_in_every_spelling(house: House, me
     written = spelling.format(member.user.email, member.user.email.upper()).replace("user@", f"{local}@")
     answers = []
     for number in range(4):
-        transport = httpx2.ASGITransport(app=app, client=(f"198.51.100.{number}", 123))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        async with at(app, address=f"198.51.100.{number}") as client:
             email = written if number % 2 else member.user.email
             answers.append(await client.post("/api/auth/login", json={"email": email, "password": "wrong"}))
     assert [answer.status_code for answer in answers] == [401, 401, 401, 429]
@@ -350,13 +344,12 @@ async def test_a_link_works_once(client: httpx2.AsyncClient, house: House, membe
 
 async def test_of_two_uses_at_once_exactly_one_wins(client: httpx2.AsyncClient, house: House, member: Member) -> None:
     token = await a_link_token(house, member.user)
-    phrases = [f"phrase number {number}" for number in range(4)]
+    phrases = [f"phrase number {number}" for number in range(2)]
     answers = await asyncio.gather(*(choose(client, token, phrase) for phrase in phrases))
-    assert sorted(answer.status_code for answer in answers) == [200, 422, 422, 422]
+    assert sorted(answer.status_code for answer in answers) == [200, 422]
     won = phrases[[answer.status_code for answer in answers].index(200)]
     logins = [(await log_in(client, member.user, phrase)).status_code for phrase in phrases]
-    assert [logins[phrases.index(phrase)] for phrase in phrases if phrase == won] == [200]
-    assert logins.count(401) == 3
+    assert logins == [200 if phrase == won else 401 for phrase in phrases]
 
 
 async def test_a_link_expires(client: httpx2.AsyncClient, house: House, clock: ManualClock, member: Member) -> None:
@@ -437,7 +430,7 @@ class Letters:
     def __init__(self) -> None:
         self.taken: list[tuple[list[str], str, str]] = []
 
-    async def handle_DATA(self, _server: SMTP, _session: Any, envelope: Any) -> str:  # noqa: N802 aiosmtpd's name
+    async def handle_DATA(self, _server: SMTP, _session: Any, envelope: Any) -> str:
         letter = email_parser.message_from_bytes(envelope.content)
         text = letter.get_payload(decode=True).decode()
         self.taken.append((envelope.rcpt_tos, letter["Subject"], text))
@@ -484,7 +477,7 @@ async def test_a_reset_letter_arrives_and_its_link_works(
 async def test_a_disabled_user_gets_no_letter(house: House, member: Member, letters: tuple[Letters, str]) -> None:
     taken, url = letters
     async with house.control_tx() as tx:
-        await move_user(tx, member.user.id, UserEvent.DISABLE, within=member.tenant.id)
+        await disable_user(tx, member.user.id, within=member.tenant.id)
     app = build_app(replace(house, postbox=Postbox(Secret(url), "fleet@example.com")), ApiOptions())
     async with at(app, "http://localhost") as client:
         answer = await client.post("/api/auth/password-reset", json={"email": member.user.email})

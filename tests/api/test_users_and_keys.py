@@ -5,7 +5,9 @@ from typing import Any
 
 import httpx2
 import pytest
+import sqlalchemy as sa
 
+from comfyfleet.db.tables import api_keys
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.tenants import Role, Scope, move_tenant
@@ -116,7 +118,7 @@ async def test_another_tenants_user_is_as_unknown_as_none(
 
 
 async def test_disabled_then_enabled(client: httpx2.AsyncClient, house: House, admin: Member) -> None:
-    member = await a_member(house, tenant=admin.tenant, role=Role.MEMBER)
+    member = await a_member(house, tenant=admin.tenant, role=Role.MEMBER, password=PASSWORD)
     target = f"/api/users/{member.user.id}"
     for _ in range(2):  # asking twice is asking once
         assert (await client.post(f"{target}/disable", headers=admin.headers)).json()["status"] == "disabled"
@@ -126,9 +128,22 @@ async def test_disabled_then_enabled(client: httpx2.AsyncClient, house: House, a
     assert (await client.get("/api/wallet", headers=member.headers)).status_code == 200
 
 
-async def test_an_invited_user_cannot_be_enabled_past_the_invitation(client: httpx2.AsyncClient, admin: Member) -> None:
+async def test_enabling_does_not_lead_past_the_invitation(client: httpx2.AsyncClient, admin: Member) -> None:
+    """Who never chose a password is invited again, and the old link stays void."""
     invited = await invite(client, admin)
-    answer = await client.post(f"/api/users/{invited['user']['id']}/enable", headers=admin.headers)
+    target = f"/api/users/{invited['user']['id']}"
+    assert (await client.post(f"{target}/enable", headers=admin.headers)).json()["status"] == "invited"
+    await client.post(f"{target}/disable", headers=admin.headers)
+    assert (await client.post(f"{target}/enable", headers=admin.headers)).json()["status"] == "invited"
+    assert (await accept(client, invited["link"])).status_code == 422
+    again = await client.post(f"{target}/link", headers=admin.headers)
+    assert (await accept(client, again.json()["link"])).status_code == 200
+
+
+async def test_a_disabled_user_gets_no_link(client: httpx2.AsyncClient, admin: Member) -> None:
+    target = f"/api/users/{(await invite(client, admin))['user']['id']}"
+    await client.post(f"{target}/disable", headers=admin.headers)
+    answer = await client.post(f"{target}/link", headers=admin.headers)
     assert (answer.status_code, fault(answer)["code"]) == (409, "illegal_move")
 
 
@@ -141,16 +156,15 @@ async def test_nobody_can_disable_themselves(client: httpx2.AsyncClient, admin: 
 async def test_a_link_does_not_let_a_disabled_user_in(client: httpx2.AsyncClient, admin: Member) -> None:
     invited = await invite(client, admin)
     await client.post(f"/api/users/{invited['user']['id']}/disable", headers=admin.headers)
-    await accept(client, invited["link"])
+    assert fault(await accept(client, invited["link"]))["code"] == "link_spent"
     login = await client.post("/api/auth/login", json={"email": "new@example.com", "password": PASSWORD})
     assert login.status_code == 401
 
 
 async def test_users_are_paged_and_only_ones_own(client: httpx2.AsyncClient, house: House, admin: Member) -> None:
     await a_member(house)
-    expected = {admin.user.email} | {
-        (await invite(client, admin, f"u{n}@example.com"))["user"]["email"] for n in range(4)
-    }
+    invited = [await invite(client, admin, f"u{number}@example.com") for number in range(4)]
+    expected = {admin.user.email} | {each["user"]["email"] for each in invited}
     seen: list[str] = []
     cursor: dict[str, Any] = {}
     while True:
@@ -181,6 +195,20 @@ async def test_a_key_expires(client: httpx2.AsyncClient, clock: ManualClock, adm
     assert (await client.get("/api/wallet", headers=headers)).status_code == 200
     clock.advance(101)
     assert (await client.get("/api/wallet", headers=headers)).status_code == 401
+
+
+@pytest.mark.parametrize("wanted_s", [None, 86_400, 60])
+async def test_a_key_does_not_outlive_the_key_that_made_it(
+    client: httpx2.AsyncClient, clock: ManualClock, admin: Member, wanted_s: int | None
+) -> None:
+    """Who holds a key for an hour must not turn it into one for ever."""
+    short = await make_key(client, admin.headers, expires_in_s=3600)
+    made = await make_key(client, bearing(short["secret"]), expires_in_s=wanted_s)
+    assert made["key"]["expires_at"] <= short["key"]["expires_at"]
+    clock.advance(50)
+    assert (await client.get("/api/wallet", headers=bearing(made["secret"]))).status_code == 200
+    clock.advance(11 if wanted_s == 60 else 3600)
+    assert (await client.get("/api/wallet", headers=bearing(made["secret"]))).status_code == 401
 
 
 async def test_last_use_is_noted_at_most_once_a_minute(
@@ -251,8 +279,12 @@ async def test_a_members_key_cannot_manage_even_when_its_row_says_so(
 ) -> None:
     """A key made while its user was an admin does not outlive the role."""
     member = await a_member(house, tenant=admin.tenant, role=Role.MEMBER)
-    body = {"name": "robot", "scopes": ["manage"]}
-    assert (await client.post("/api/keys", json=body, headers=member.headers)).status_code == 403
+    widened = sa.update(api_keys).where(api_keys.c.user_id == member.user.id).values(scopes=["manage", "operate"])
+    async with house.central.engine.begin() as connection:
+        assert (await connection.execute(widened)).rowcount == 1
+    assert (await client.get("/api/auth/me", headers=member.headers)).json()["scopes"] == []
+    for path in ("/api/users", "/api/admin/tenants"):
+        assert (await client.get(path, headers=member.headers)).status_code == 403
 
 
 async def test_another_users_key_cannot_be_seen_or_revoked(

@@ -9,7 +9,8 @@ from tests.postgres import Cluster
 
 
 def test_from_nothing_to_a_credited_wallet(comfyfleet: Command) -> None:
-    assert "run `comfyfleet db upgrade`" in comfyfleet("tenant", "list", code=6)
+    assert "no comfyfleet in" in comfyfleet("tenant", "list", code=3)
+    assert not (comfyfleet.folder / ".comfyfleet").exists()
     assert "upgraded" in comfyfleet("db", "upgrade")
     assert {line["state"] for line in comfyfleet.json("db", "upgrade")} == {"current"}
     assert {line["state"] for line in comfyfleet.json("db", "current")} == {"current"}
@@ -90,6 +91,37 @@ def test_a_dead_pool_is_named_and_the_others_are_upgraded(comfyfleet: Command, c
     finally:
         cluster.drop("upgrade_alive")
         cluster.drop("upgrade_central")
+
+
+def test_a_dead_pool_stops_neither_the_others_commands_nor_a_start(comfyfleet: Command) -> None:
+    pools = {"main": "sqlite:///main.sqlite", "dead": "postgresql://x:canary-password@127.0.0.1:1/x"}
+    comfyfleet("db", "upgrade")
+    home = {"COMFYFLEET_POOLS": json.dumps({"main": "sqlite:///main.sqlite"})}
+    replace(comfyfleet, environment=home)("db", "upgrade")
+    half = replace(comfyfleet, environment={"COMFYFLEET_POOLS": json.dumps(pools)})
+    assert half.json("tenant", "create", "acme")["pool"] == "main"
+
+
+def test_a_link_leads_to_the_port_the_server_has(comfyfleet: Command) -> None:
+    comfyfleet("db", "upgrade")
+    (comfyfleet.folder / ".comfyfleet" / "address").write_text("http://127.0.0.1:8750\n")
+    link = comfyfleet.json("user", "create", "op@acme.test", "--role", "operator")["link"]
+    assert link.startswith("http://127.0.0.1:8750/set-password#token=")
+
+
+def test_a_damaged_key_file_is_not_used(comfyfleet: Command) -> None:
+    comfyfleet("db", "upgrade")
+    (comfyfleet.folder / ".comfyfleet" / "secret.key").write_text("")
+    assert "secret_key" in comfyfleet("tenant", "list", code=1)
+
+
+def test_a_folder_that_others_write_into_is_no_home(comfyfleet: Command) -> None:
+    shared = comfyfleet.folder / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    said = replace(comfyfleet, environment={"COMFYFLEET_HOME": str(shared)})("db", "upgrade", code=1)
+    assert "others can write" in said
+    assert shared.stat().st_mode & 0o777 == 0o777
 
 
 def test_production_refuses_a_forgetful_postgresql(comfyfleet: Command, cluster: Cluster) -> None:

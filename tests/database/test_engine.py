@@ -100,11 +100,29 @@ async def test_foreign_keys_hold(house: House) -> None:
 
 
 async def test_a_read_only_transaction_cannot_write(house: House) -> None:
-    if house.central.engine.dialect.name == "sqlite":
-        pytest.skip("SQLite has no read-only transactions; there it only means: take no write lock")
-    with pytest.raises(sa.exc.DBAPIError, match="read-only"):
+    await a_tenant(house)
+    with pytest.raises((sa.exc.DBAPIError, DatabaseUnavailable)):
         async with house.control_tx(read_only=True) as tx:
             await tx.run(sa.update(tenants).values(weight=2))
+    async with house.control_tx() as tx:
+        assert await tx.run(sa.update(tenants).values(weight=3)) == 1
+
+
+async def test_a_wrong_statement_is_not_called_an_outage(house: House) -> None:
+    with pytest.raises(sa.exc.DBAPIError):
+        async with house.control_tx() as tx:
+            await tx.all(sa.text("SELECT nothing FROM nowhere"))
+
+
+async def test_waiting_for_a_lock_ends(house: House) -> None:
+    """Somebody else's stuck transaction becomes a 503, on both engines, and not a wait without end."""
+    tenant = await a_tenant(house)
+    statement = sa.update(tenants).where(tenants.c.id == tenant.id).values(weight=5)
+    async with house.control_tx() as stuck:
+        await stuck.run(statement)
+        with pytest.raises(DatabaseUnavailable):
+            async with asyncio.timeout(20), house.control_tx() as waiting:
+                await waiting.run(statement)
 
 
 async def test_readers_do_not_wait_for_a_writer(house: House) -> None:

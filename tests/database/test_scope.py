@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from comfyfleet.db import UnscopedStatement
 from comfyfleet.db.dialect import insert_once
@@ -53,7 +54,25 @@ REFUSED: dict[str, Any] = {
     "insert another's tenant": insert_once(w).from_select(
         ["id", "tenant_id"], sa.select(t.c.id, t.c.wallet_id).where(t.c.tenant_id == BOUND_TENANT)
     ),
+    "insert for all of a union": insert_once(w).from_select(
+        ["id", "tenant_id"],
+        sa.union_all(
+            sa.select(t.c.id, BOUND_TENANT.label("tenant_id")).where(t.c.tenant_id == BOUND_TENANT),
+            sa.select(t.c.id, t.c.wallet_id).where(t.c.tenant_id == BOUND_TENANT),
+        ),
+    ),
+    "upsert over another's row": postgresql.insert(w)
+    .values(id=uuid4(), tenant_id=BOUND_TENANT, user_id=uuid4(), balance=1)
+    .on_conflict_do_update(index_elements=[w.c.id], set_={"balance": 999}),
+    "give a row away": sa.update(w).where(mine).values(tenant_id=uuid4()),
     "raw": sa.text("SELECT * FROM token_wallets"),
+    "raw in a column": sa.select(sa.text("(SELECT SUM(balance) FROM token_wallets)")),
+    "raw in a literal column": sa.select(sa.literal_column("(SELECT SUM(balance) FROM token_wallets)")).where(mine),
+    "raw in a function": sa.select(sa.func.coalesce(sa.text("(SELECT SUM(balance) FROM token_wallets)"), 0)),
+    "raw in the condition": sa.select(w.c.balance).where(mine, sa.text("1 = 0 OR 1 = 1")),
+    "raw before": sa.select(w.c.balance).where(mine).prefix_with(sa.text("DISTINCT")),
+    "raw behind": sa.select(w.c.balance).where(mine).suffix_with("UNION ALL SELECT balance FROM token_wallets"),
+    "raw hint": sa.select(w.c.balance).where(mine).with_statement_hint("UNION ALL SELECT balance FROM token_wallets"),
     "text table": sa.select(sa.text("balance")).select_from(sa.text("token_wallets")),
 }
 

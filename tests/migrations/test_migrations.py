@@ -34,7 +34,7 @@ def _describe(connection: Connection) -> dict[str, Any]:
             "indexes": sorted(map(_index, inspector.get_indexes(table))),
         }
         for table in inspector.get_table_names()
-        if table != "alembic_version"
+        if not table.startswith("alembic_version")
     }
 
 
@@ -72,7 +72,7 @@ async def test_a_difference_is_found(databases: Databases, history: History) -> 
 
 async def test_a_database_that_is_behind_says_what_to_run(databases: Databases, history: History) -> None:
     database = open_database("x", databases.make(history.name, empty=True))  # type: ignore[arg-type]
-    assert await current(database) is None
+    assert await current(database, history) is None
     assert "comfyfleet db upgrade" in (await differences(database, history))[0]
     await database.close()
 
@@ -100,4 +100,20 @@ async def test_a_migration_that_fails_leaves_the_database_as_it_was(databases: D
     async with database.engine.begin() as connection:
         await connection.execute(sa.text(f"DROP TABLE {last}"))
     assert (await upgrade(database, history)).moved
+    await database.close()
+
+
+async def test_a_central_database_is_not_taken_for_a_pool(databases: Databases) -> None:
+    database = open_database("x", databases.make("central"))
+    assert await current(database, TENANT_HISTORY) is None
+    assert await current(database, CENTRAL_HISTORY) == CENTRAL_HISTORY.head()
+    await database.close()
+
+
+async def test_a_database_from_the_future_is_named(databases: Databases, history: History) -> None:
+    database = open_database("x", databases.make(history.name))  # type: ignore[arg-type]
+    async with database.engine.begin() as connection:
+        await connection.execute(sa.text(f"UPDATE {history.version_table} SET version_num = '9999'"))
+    with pytest.raises(SchemaTrouble, match="9999"):
+        await upgrade(database, history)
     await database.close()

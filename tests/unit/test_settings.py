@@ -56,11 +56,19 @@ def test_pools_come_from_json_in_the_environment(monkeypatch: pytest.MonkeyPatch
         ("PORT", "eighty", "port"),
         ("PORT", "70000", "port"),
         ("MODE", "prod", "mode"),
-        ("POOLS", "{not json", "pools"),
+        ("POOLS", "{not json", "COMFYFLEET_POOLS: is not JSON"),
         ("POOLS", '{"a b": "sqlite:///x"}', "pools"),
         ("POOLS", '{"a": "mysql://x/y"}', "pools"),
         ("DATABASE_URL", "oracle://x", "database_url"),
         ("DATABASE_URL", "nonsense", "database_url"),
+        ("DATABASE_URL", "sqlite:///:memory:", "database_url"),
+        ("PAYMENT_WEBHOOK_SECRETS", '["abc"]', "payment_webhook_secrets"),
+        ("PAYMENT_WEBHOOK_SECRETS", '["whsec_"]', "payment_webhook_secrets"),
+        ("PAYMENT_WEBHOOK_SECRETS", '["whsec_!!!"]', "payment_webhook_secrets"),
+        ("SMTP_URL", "starttls://u:p@host", "smtp_url"),
+        ("SMTP_URL", "mail.example.com:25", "smtp_url"),
+        ("MAIL_FROM", "a@b.de\nBcc: c@d.de", "mail_from"),
+        ("SESSION_TTL_S", "10000000000000000", "session_ttl_s"),
         ("PUBLIC_URL", "fleet.example.com", "public_url"),
         ("SECRET_KEY", "short", "secret_key"),
         ("STORAGE", "s3", "s3_bucket"),
@@ -86,12 +94,18 @@ def test_a_wrong_file_is_refused(text: str, tmp_path: Path) -> None:
 
 def test_two_names_for_one_database_are_a_contradiction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMFYFLEET_DATABASE_URL", "sqlite:///same.sqlite")
-    monkeypatch.setenv("COMFYFLEET_POOLS", '{"main": "sqlite:///same.sqlite"}')
+    monkeypatch.setenv("COMFYFLEET_POOLS", '{"main": "sqlite:///./same.sqlite"}')
     with pytest.raises(SettingsError, match="pools"):
         load_settings()
 
 
-PRODUCTION: dict[str, Any] = {"mode": "production", "secret_key": KEY, "public_url": "https://fleet.example.com"}
+PRODUCTION: dict[str, Any] = {
+    "mode": "production",
+    "secret_key": KEY,
+    "public_url": "https://fleet.example.com",
+    "database_url": "postgresql://u:p@db/central",
+    "pools": {"main": "postgresql://u:p@db/main"},
+}
 
 
 def test_production_starts_with_everything_said() -> None:
@@ -105,9 +119,13 @@ def test_production_starts_with_everything_said() -> None:
         ({"secret_key": "change-me-change-me-change-me-change-me"}, "secret_key"),
         ({"secret_key": "a" * 64}, "secret_key"),
         ({"public_url": None}, "public_url"),
+        ({"public_url": "http://fleet.example.com"}, "public_url"),
+        ({"trusted_proxies": ["*"]}, "trusted_proxies"),
+        ({"database_url": None}, "database_url"),
+        ({"pools": {}}, "pools"),
         ({"cors_origins": ["*"]}, "cors_origins"),
         ({"cors_origins": ["https://*.example.com"]}, "cors_origins"),
-        ({"payment_webhook_secrets": ["whsec_example"]}, "payment_webhook_secrets"),
+        ({"payment_webhook_secrets": ["whsec_" + "A" * 32]}, "payment_webhook_secrets"),
     ],
 )
 def test_production_refuses_what_is_only_fit_for_trying_out(change: dict[str, Any], field: str) -> None:

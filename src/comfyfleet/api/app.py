@@ -6,7 +6,6 @@ from typing import Any
 
 from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
-from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.cors import CORSMiddleware
 
 from comfyfleet import __version__
@@ -17,7 +16,7 @@ from comfyfleet.api.objects import objects_router
 from comfyfleet.api.operator import operator_router
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.policy import SignedUrl, require_policies
-from comfyfleet.api.requests import RequestContext
+from comfyfleet.api.requests import BodyLimit, RequestContext, route_patterns
 from comfyfleet.api.stopping import Stopping
 from comfyfleet.api.tenant import tenant_router
 from comfyfleet.api.worker import worker_router
@@ -52,12 +51,13 @@ def build_app(house: House, options: ApiOptions) -> FastAPI:
     install_error_handlers(app)
     _surround(app, options)
     require_policies(app, open_paths=OPEN_PATHS)
+    app.state.patterns = route_patterns(app)
     return app
 
 
 def _surround(app: FastAPI, options: ApiOptions) -> None:
     """The last one added is the outermost."""
-    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=options.body_bytes_max)
+    app.add_middleware(BodyLimit, bytes_max=options.body_bytes_max)
     if options.cors_origins:
         app.add_middleware(
             CORSMiddleware,

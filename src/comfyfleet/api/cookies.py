@@ -19,7 +19,9 @@ PLAIN_WARNING = (
 
 
 def is_secure(request: Request) -> bool:
-    return request.url.scheme == "https" or is_loopback(request.url.hostname or "")
+    # Not `request.url`: that one cannot be read when the query is no text.
+    asked = request.base_url
+    return asked.scheme == "https" or is_loopback(asked.hostname or "")
 
 
 def set_session_cookie(request: Request, response: Response, secret: Secret, *, ttl_s: int) -> str | None:

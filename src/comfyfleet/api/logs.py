@@ -10,10 +10,12 @@ import structlog
 
 MASK = "**********"
 SECRET_NAME = re.compile(r"secret|password|token|authorization|cookie|signature|api_key|dsn", re.IGNORECASE)
-# Keys, signed object URLs, one-time links, webhook secrets and credentials inside URLs, wherever they turn up.
+# Keys, signed object URLs, one-time links, webhook secrets, credentials inside URLs, password hashes, and the
+# values of a statement that failed (a traceback holds them), wherever they turn up.
 SECRET_TEXT = re.compile(
     r"cf_[0-9a-f]{16}_[\w-]+|(?<=/objects/)[\w.~-]+|(?<=token=)[\w.~-]+|whsec_[\w+/=-]+"
-    r"|(?<=X-Amz-Signature=)\w+|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)",
+    r"|(?<=X-Amz-Signature=)\w+|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"
+    r"|\$argon2\w*\$[\w$+/=,.-]+|(?<=\[parameters: )[^\n]+|(?<=Failing row contains )[^\n]+",
 )
 
 
@@ -65,4 +67,6 @@ def configure_logs(style: Literal["auto", "json", "console"], level: str) -> Non
         logging.getLogger(name).propagate = True
     # Our own request events say more, with the route instead of the raw path.
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    # At their debug level these write whole statements and signed requests, values and all.
+    for name in ("alembic", "aiosqlite", "boto3", "botocore", "s3transfer", "urllib3"):
+        logging.getLogger(name).setLevel(logging.WARNING)

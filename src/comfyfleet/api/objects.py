@@ -21,6 +21,7 @@ from comfyfleet.storage.backends.local import LocalStore
 from comfyfleet.storage.model import content_disposition
 
 CHUNK_WITHIN_S = 60
+LENGTH_DIGITS_MAX = 18
 OBJECT_BYTES_MAX = 5 * 1024**3  # as S3: more than this goes in parts
 
 # What a user uploaded must not act as a page of ours, whatever its bytes say.
@@ -74,7 +75,7 @@ def objects_router(store: LocalStore, policy: Any = None) -> APIRouter:
 
 def _refuse_length(request: Request, grant: PutGrant | PartGrant) -> Response | None:
     declared = request.headers.get("content-length", "")
-    if not declared.isdecimal():
+    if not declared.isascii() or not declared.isdecimal() or len(declared) > LENGTH_DIGITS_MAX:
         return error_response(411, "length_required", "Send the Content-Length that this URL was signed with.")
     if int(declared) != grant.size_bytes:
         return _wrong_length(UploadMismatch(expected_bytes=grant.size_bytes, found_bytes=int(declared)))

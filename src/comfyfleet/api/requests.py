@@ -4,10 +4,13 @@ import re
 import time
 
 import structlog
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from comfyfleet.api.errors import error_response
+from comfyfleet.api.errors import OWN_WORDS, error_response
 from comfyfleet.kernel.ids import new_id
 
 log = structlog.get_logger()
@@ -58,6 +61,33 @@ class RequestContext:
                 log.info("request", method=scope["method"], route=_route(scope), status=status, took_ms=took_ms)
 
 
+class BodyLimit:
+    """Starlette's limit answers in plain text; this says the same as every other error."""
+
+    def __init__(self, app: ASGIApp, bytes_max: int) -> None:
+        self.app = RequestBodyLimitMiddleware(app, max_body_size=bytes_max)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        too_large = False
+
+        async def send_in_our_words(message: Message) -> None:
+            nonlocal too_large
+            if message["type"] == "http.response.start" and message["status"] == 413:
+                too_large = True
+                await error_response(413, *OWN_WORDS[413])(scope, receive, send)
+            elif not too_large:
+                await send(message)
+
+        await self.app(scope, receive, send_in_our_words)
+
+
+def route_patterns(app: FastAPI) -> dict[int, str]:
+    """Whole patterns by route: a route of an included router knows only its own part."""
+    return {id(each.original_route): str(each.path) for each in iter_route_contexts(app.routes)}
+
+
 def _route(scope: Scope) -> str:
     """The route's pattern, not the path: a path may hold a signed token."""
-    return getattr(scope.get("route"), "path", "unmatched")
+    route = scope.get("route")
+    patterns: dict[int, str] = scope["app"].state.patterns
+    return patterns.get(id(route), getattr(route, "path", "unmatched"))

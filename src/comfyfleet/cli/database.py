@@ -74,7 +74,7 @@ async def _current(house: House) -> list[Line]:
     lines = []
     for database, history in databases_of(house):
         try:
-            found = await current(database)
+            found = await current(database, history)
             state = "current" if found == history.head() else "behind"
             lines.append(Line(database.name, history.name, state, f"{found or 'empty'} (newest {history.head()})"))
         except SchemaTrouble as trouble:

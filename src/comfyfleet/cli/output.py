@@ -23,7 +23,8 @@ def print_rows(title: str, rows: Iterable[Any], columns: list[str], *, as_json: 
         return
     table = Table(title=title, title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
     for column in columns:
-        table.add_column(column.replace("_", " "), overflow="fold")
+        # An id is there to be copied: it never breaks.
+        table.add_column(column.replace("_", " "), overflow="fold", no_wrap=column == "id")
     for row in found:
         table.add_row(*(_cell(getattr(row, column)) for column in columns))
     console.print(table)

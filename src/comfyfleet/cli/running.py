@@ -13,12 +13,15 @@ T = TypeVar("T")
 
 
 def in_house(work: Callable[[House], Awaitable[T]], *, any_schema: bool = False) -> T:
-    """Open the house, check that its databases fit this code, do the work, close it again."""
+    """Open the house, check that its databases fit this code, do the work, close it again.
+
+    Only what brings a schema along makes a house where there is none: a command in the wrong folder says so.
+    """
     settings = load_settings()
     configure_logs(settings.log_format, "warning")
 
     async def opened() -> T:
-        async with open_house(settings) as house:
+        async with open_house(settings, makes_home=any_schema) as house:
             if not any_schema:
                 await require_current_schema(house)
             return await work(house)

@@ -2,8 +2,12 @@
 
 import asyncio
 import contextlib
+import os
 import socket
+import sys
 
+import structlog
+import typer
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
@@ -12,11 +16,14 @@ from comfyfleet.api.app import build_app
 from comfyfleet.api.logs import configure_logs
 from comfyfleet.api.server import build_server
 from comfyfleet.bootstrap import (
+    address_of,
     build_house,
     build_options,
     ensure_operator_key,
+    make_private_folder,
     require_current_schema,
     require_durable_databases,
+    tell_address,
 )
 from comfyfleet.cli.database import upgrade_databases
 from comfyfleet.house import House
@@ -25,12 +32,14 @@ from comfyfleet.kernel.hosts import is_loopback
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import Settings, SettingsError, load_settings
 
+log = structlog.get_logger()
+
 
 class PortTaken(FleetError):
     """Somebody else listens there."""
 
     code = "port_taken"
-    text = "Cannot listen on {host}:{port} ({problem}). Choose another with --port, or stop what runs there."
+    text = "Cannot listen on {host}:{port} ({problem}). Choose another --port or --host, or stop what runs there."
 
 
 def run_embedded(**given: object) -> None:
@@ -59,6 +68,9 @@ def _run(settings: Settings, *, embedded: bool) -> None:
 
 
 async def _serve(settings: Settings, listener: socket.socket, *, embedded: bool) -> None:
+    if embedded:
+        make_private_folder(settings.home)
+        tell_address(settings)
     house = build_house(settings)
     try:
         operator_key = await _prepare(house, settings, embedded=embedded)
@@ -97,17 +109,24 @@ def _listen(host: str, port: int) -> socket.socket:
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=2048
         )
     except OSError as problem:
-        raise PortTaken(host=host, port=port, problem=problem.strerror or str(problem)) from None
+        raise PortTaken(host=host, port=port, problem=os.strerror(problem.errno or 0)) from None
 
 
 def _greet(settings: Settings, operator_key: Secret | None) -> None:
-    shown = f"http://{'127.0.0.1' if settings.host in ('0.0.0.0', '::') else settings.host}:{settings.port}"  # noqa: S104
+    """For a person at a terminal; a supervisor reads the log, which says where it listens too."""
+    shown = settings.public_url or address_of(settings)
+    log.info("server.listening", address=address_of(settings), public_url=shown)
+    if operator_key is None and not sys.stdout.isatty():
+        return
     facts = Table.grid(padding=(0, 2))
-    facts.add_row("[dim]open[/]", f"[bold]{settings.public_url or shown}[/]")
-    facts.add_row("[dim]API reference[/]", f"{settings.public_url or shown}/docs")
+    facts.add_row("[dim]open[/]", f"[bold]{shown}[/]")
+    facts.add_row("[dim]API reference[/]", f"{shown}/docs")
     if operator_key is not None:
-        facts.add_row("[dim]operator key[/]", operator_key.reveal())
-        facts.add_row("[dim]kept in[/]", str(settings.home / "operator.key"))
-    if not is_loopback(settings.host) and not (settings.public_url or "").startswith("https://"):
+        facts.add_row("[dim]operator key in[/]", str(settings.home / "operator.key"))
+    if not is_loopback(settings.host) and not shown.startswith("https://"):
         facts.add_row("[yellow]warning[/]", "reachable from the network without HTTPS: logins can be read on the way")
-    Console(width=110).print(Panel(facts, title="comfyfleet is up", title_align="left", subtitle="Ctrl-C stops it"))
+    panel = Panel(facts, title="comfyfleet is up", title_align="left", subtitle="Ctrl-C stops it", expand=False)
+    Console().print(panel)
+    if operator_key is not None:
+        # Beside the box and past Rich: it must come out in one piece, whatever the width of the terminal.
+        typer.echo(f"operator key: {operator_key.reveal()}\n")

@@ -15,7 +15,7 @@ from comfyfleet.tenants.lifecycle import TenantEvent
 
 app = typer.Typer(no_args_is_help=True, help="Tenants: who shares this installation.")
 
-COLUMNS = ["slug", "name", "pool", "weight", "status", "created_at", "id"]
+COLUMNS = ["id", "slug", "pool", "weight", "status"]
 SlugOrId = Annotated[str, typer.Argument(help="Slug or id.")]
 
 

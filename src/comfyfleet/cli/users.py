@@ -1,6 +1,7 @@
 """`comfyfleet user`"""
 
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import typer
@@ -14,11 +15,10 @@ from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import load_settings
 from comfyfleet.tenants import Role, User, credentials
-from comfyfleet.tenants.lifecycle import UserEvent
 
 app = typer.Typer(no_args_is_help=True, help="Users of tenants, and operators of the installation.")
 
-COLUMNS = ["email", "role", "status", "created_at", "id"]
+COLUMNS = ["id", "email", "role", "status"]
 Email = Annotated[str, typer.Argument(help="Email address.")]
 PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
 
@@ -97,20 +97,20 @@ def reset_link(email: Email, as_json: AsJson = False) -> None:
 @app.command("disable")
 def disable(email: Email, as_json: AsJson = False) -> None:
     """Shut a user out: keys and sessions stop at once."""
-    _move(email, UserEvent.DISABLE, as_json=as_json)
+    _change(email, tenants.disable_user, as_json=as_json)
 
 
 @app.command("enable")
 def enable(email: Email, as_json: AsJson = False) -> None:
     """Let a disabled user in again."""
-    _move(email, UserEvent.ENABLE, as_json=as_json)
+    _change(email, tenants.enable_user, as_json=as_json)
 
 
-def _move(email: str, event: UserEvent, *, as_json: bool) -> None:
+def _change(email: str, verb: Callable[..., Awaitable[User]], *, as_json: bool) -> None:
     async def work(house: House) -> User:
         async with house.control_tx() as tx:
             user = await tenants.find_user(tx, email)
-            return await tenants.move_user(tx, user.id, event, within=user.tenant_id)
+            return await verb(tx, user.id, within=user.tenant_id)
 
     user = in_house(work)
     print_one(user, as_json=as_json, sentence=f"{user.email} is {user.status}.")

@@ -76,7 +76,8 @@ def use_sqlite_safely(engine: sa.Engine) -> None:
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_MS}")
         _switch_to_wal(cursor)
-        cursor.execute("PRAGMA synchronous = NORMAL")
+        # NORMAL may forget the last commits in a power cut: a credit, an accepted job.
+        cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute("PRAGMA foreign_keys = ON")
         # REPLACE would otherwise delete rows without firing the triggers that forbid it.
         cursor.execute("PRAGMA recursive_triggers = ON")
@@ -84,7 +85,10 @@ def use_sqlite_safely(engine: sa.Engine) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        read_only = connection.get_execution_options().get(READ_ONLY, False)
+        read_only = bool(connection.get_execution_options().get(READ_ONLY, False))
+        if connection.info.get(READ_ONLY, False) != read_only:
+            connection.exec_driver_sql(f"PRAGMA query_only = {int(read_only)}")
+            connection.info[READ_ONLY] = read_only
         connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
 
 

@@ -15,6 +15,9 @@ from comfyfleet.kernel.ids import TenantId
 
 POOL_SIZE = 10
 POOL_WAIT_S = 10
+# Nothing waits for ever: a stuck session elsewhere must not drain the pool here.
+POSTGRESQL_LIMITS = "-c lock_timeout=10s -c statement_timeout=30s -c idle_in_transaction_session_timeout=60s"
+READ_ONLY_STANDBY = "25006"
 
 
 def no_offset() -> float:
@@ -47,10 +50,8 @@ class Database:
                     await connection.execution_options(**{READ_ONLY: True})
                 async with connection.begin():
                     yield connection
-        except (OperationalError, InterfaceError, TimeoutError) as error:
-            raise DatabaseUnavailable(self.name) from error
-        except DBAPIError as error:
-            if error.connection_invalidated:
+        except (DBAPIError, TimeoutError) as error:
+            if _is_outage(error):
                 raise DatabaseUnavailable(self.name) from error
             raise
 
@@ -62,13 +63,26 @@ class Database:
         await self.engine.dispose()
 
 
+def _is_outage(error: DBAPIError | TimeoutError) -> bool:
+    """It does not answer, is locked, or takes no writes for now; as against a statement that is wrong."""
+    if isinstance(error, TimeoutError) or error.connection_invalidated:
+        return True
+    if getattr(error.orig, "sqlstate", None) == READ_ONLY_STANDBY:
+        return True
+    # SQLite calls a wrong statement "operational" too; its own name for that tells it from a lock or a full disk.
+    wrong = getattr(error.orig, "sqlite_errorname", "") == "SQLITE_ERROR"
+    return isinstance(error, (OperationalError, InterfaceError)) and not wrong
+
+
 def open_database(
     name: str, url: str, *, clock_offset_s: Callable[[], float] = no_offset, pool_size: int = POOL_SIZE
 ) -> Database:
     """The one engine factory. `url` is postgresql://… or sqlite:///path."""
     parsed = sa.make_url(url)
     if parsed.get_backend_name() == "sqlite":
-        engine = create_async_engine(parsed.set(drivername="sqlite+aiosqlite"), pool_timeout=POOL_WAIT_S)
+        engine = create_async_engine(
+            parsed.set(drivername="sqlite+aiosqlite"), pool_timeout=POOL_WAIT_S, hide_parameters=True
+        )
         use_sqlite_safely(engine.sync_engine)
     else:
         engine = create_async_engine(
@@ -76,8 +90,14 @@ def open_database(
             pool_size=pool_size,
             pool_timeout=POOL_WAIT_S,
             pool_pre_ping=True,
-            # Server-side prepared statements break behind a transaction-mode PgBouncer.
-            connect_args={"prepare_threshold": None, "connect_timeout": POOL_WAIT_S},
+            # An error's text must not hold a password hash or a prompt.
+            hide_parameters=True,
+            connect_args={
+                # Server-side prepared statements break behind a transaction-mode PgBouncer.
+                "prepare_threshold": None,
+                "connect_timeout": POOL_WAIT_S,
+                "options": POSTGRESQL_LIMITS,
+            },
         )
         use_postgresql_safely(engine.sync_engine)
     return Database(name, engine, clock_offset_s)

@@ -15,9 +15,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from comfyfleet.db.dialect import READ_ONLY
 from comfyfleet.db.engine import Database
 from comfyfleet.db.tables import CENTRAL, TENANT
 from comfyfleet.kernel.errors import SchemaTrouble
@@ -33,6 +35,11 @@ class History:
 
     name: str
     tables: sa.MetaData
+
+    @property
+    def version_table(self) -> str:
+        """One per history: a central database is not mistaken for a pool, nor a pool for central."""
+        return f"alembic_version_{self.name}"
 
     def config(self) -> Config:
         config = Config()
@@ -62,32 +69,36 @@ async def upgrade(database: Database, history: History) -> Upgrade:
 
     def work(connection: Connection) -> Upgrade:
         if connection.dialect.name == "postgresql":
+            # A migration may take long, and so may waiting for another replica's.
+            connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
+            connection.execute(sa.text("SET LOCAL lock_timeout = 0"))
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
-        before = _revision(connection)
+        before = _revision(connection, history)
         config = history.config()
         config.attributes["connection"] = connection
         config.attributes["history"] = history
         command.upgrade(config, "head")
-        return Upgrade(before, _revision(connection))
+        return Upgrade(before, _revision(connection, history))
 
     return await _in_transaction(database, work)
 
 
-async def current(database: Database) -> str | None:
-    return await _in_transaction(database, _revision)
+async def current(database: Database, history: History) -> str | None:
+    return await _in_transaction(database, lambda connection: _revision(connection, history), read_only=True)
 
 
 async def differences(database: Database, history: History) -> list[str]:
     """What the database has, or lacks, against the tables in this code; empty when they agree."""
 
     def work(connection: Connection) -> list[str]:
-        found = _revision(connection)
+        found = _revision(connection, history)
         if found != history.head():
             return [f"revision {found} where {history.head()} is the newest: run `comfyfleet db upgrade`"]
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        opts = {"compare_type": True, "version_table": history.version_table}
+        context = MigrationContext.configure(connection, opts=opts)
         return [_describe(change) for change in compare_metadata(context, history.tables)]
 
-    return await _in_transaction(database, work)
+    return await _in_transaction(database, work, read_only=True)
 
 
 def run_environment() -> None:
@@ -96,16 +107,24 @@ def run_environment() -> None:
 
     connection: Connection = context.config.attributes["connection"]
     history: History = context.config.attributes["history"]
-    context.configure(connection=connection, target_metadata=history.tables, render_as_batch=True)
+    context.configure(
+        connection=connection,
+        target_metadata=history.tables,
+        render_as_batch=True,
+        version_table=history.version_table,
+    )
     with context.begin_transaction():
         context.run_migrations()
 
 
-async def _in_transaction(database: Database, work: Callable[[Connection], T]) -> T:
+async def _in_transaction(database: Database, work: Callable[[Connection], T], *, read_only: bool = False) -> T:
     try:
-        async with database.engine.begin() as connection:
-            return await connection.run_sync(work)
-    except (SQLAlchemyError, OSError) as error:
+        async with database.engine.connect() as connection:
+            if read_only:
+                await connection.execution_options(**{READ_ONLY: True})
+            async with connection.begin():
+                return await connection.run_sync(work)
+    except (SQLAlchemyError, CommandError, OSError) as error:
         raise SchemaTrouble(database.name, _first_line(error)) from error
 
 
@@ -114,8 +133,9 @@ def _first_line(error: Exception) -> str:
     return (str(cause).strip() or type(cause).__name__).splitlines()[0]
 
 
-def _revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+def _revision(connection: Connection, history: History) -> str | None:
+    opts = {"version_table": history.version_table}
+    return MigrationContext.configure(connection, opts=opts).get_current_revision()
 
 
 def _describe(change: object) -> str:

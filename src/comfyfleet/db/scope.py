@@ -2,7 +2,8 @@
 
 A tenant statement never names a tenant: it says `table.c.tenant_id == BOUND_TENANT`, and the transaction
 supplies the value. Before a statement runs, every table in every part of it (joins, subqueries, CTEs) must
-carry that very condition; an INSERT must write it. So another tenant's rows are out of reach by construction.
+carry that very condition; an INSERT must write it, an UPDATE must not change it, and raw text is refused wherever
+it stands. So another tenant's rows are out of reach by construction.
 """
 
 from collections.abc import Iterator
@@ -10,9 +11,19 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Executable
+from sqlalchemy.dialects.postgresql.dml import OnConflictDoNothing
 from sqlalchemy.sql import operators, visitors
 from sqlalchemy.sql.dml import Delete, Insert, Update
-from sqlalchemy.sql.elements import BinaryExpression, BindParameter, BooleanClauseList, ClauseElement, Grouping, Label
+from sqlalchemy.sql.elements import (
+    BinaryExpression,
+    BindParameter,
+    BooleanClauseList,
+    ClauseElement,
+    ColumnClause,
+    Grouping,
+    Label,
+    TextClause,
+)
 from sqlalchemy.sql.selectable import CTE, Alias, FromClause, Join, Select, Subquery
 
 BOUND_TENANT: BindParameter[object] = sa.bindparam("bound_tenant_id", type_=sa.Uuid())
@@ -49,9 +60,39 @@ def require_scope(statement: Statement) -> Statement:
 
 def _check_every_part(statement: Select[Any] | Update | Delete | Insert) -> None:
     for part in visitors.iterate(statement):
+        if _is_opaque(part):
+            raise UnscopedStatement("raw SQL", statement)
         for table in _tables_of(part):
             if not _is_scoped(table, part):
                 raise UnscopedStatement(str(table), statement)
+
+
+def _is_opaque(part: object) -> bool:
+    """Text that this check cannot read, and so cannot vouch for; or a way to change whose row it is."""
+    match part:
+        case TextClause():
+            return True
+        case ColumnClause() if part.is_literal:
+            return True
+        case Update():
+            return "tenant_id" in _written(part) or _is_decorated(part)
+        case Insert():
+            return part._post_values_clause is not None and not isinstance(
+                part._post_values_clause, OnConflictDoNothing
+            )
+        case Select() | Delete():
+            return _is_decorated(part)
+        case _:
+            return False
+
+
+def _is_decorated(part: object) -> bool:
+    names = ("_prefixes", "_suffixes", "_hints", "_statement_hints")
+    return any(getattr(part, name, ()) for name in names)
+
+
+def _written(update: Update) -> set[str]:
+    return {str(getattr(column, "key", column)) for column in update._values or {}}
 
 
 def _tables_of(part: object) -> Iterator[FromClause]:
@@ -110,6 +151,8 @@ def _is_scoped(table: FromClause, part: object) -> bool:
 
 def _writes_the_tenant(insert: Insert) -> bool:
     if insert.select is not None:
+        if not isinstance(insert.select, Select):
+            return False  # of a UNION only the first branch would be seen
         names = list(insert._select_names or [])
         chosen = list(insert.select.selected_columns)
         return "tenant_id" in names and _is_the_bound_tenant(chosen[names.index("tenant_id")])

@@ -23,6 +23,6 @@ async def credit_wallet(tx: TenantTx, user_id: UserId, amount: Tokens, *, provid
         if (first.wallet_id, first.amount) != (wallet.id, amount):
             raise DuplicateKey(provider_transaction_id)
         return Receipt(first, replayed=True)
-    if await tx.maybe(sql.move_balance(wallet.id, amount)) is None:
+    if await tx.maybe(sql.move_balance(wallet.id, amount, balance_max=BALANCE_MAX)) is None:
         raise BalanceLimit(balance_max=BALANCE_MAX)
     return Receipt(Transaction.from_row(row), replayed=False)

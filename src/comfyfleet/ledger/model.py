@@ -12,6 +12,8 @@ Tokens = NewType("Tokens", int)
 # Whole numbers up to here are exact in every JSON reader, JavaScript's included.
 BALANCE_MAX = Tokens(2**53 - 1)
 CREDIT_MAX = Tokens(10**12)
+# A refund must never be refused, so it may go a little beyond: no more than was once within.
+REFUNDED_BALANCE_MAX = Tokens(2 * BALANCE_MAX)
 
 
 class TransactionType(StrEnum):

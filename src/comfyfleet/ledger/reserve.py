@@ -4,7 +4,7 @@ from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import DuplicateKey, InsufficientTokens, InvalidInput
 from comfyfleet.kernel.ids import JobId, UserId
 from comfyfleet.ledger import sql
-from comfyfleet.ledger.model import CREDIT_MAX, Receipt, Tokens, Transaction, TransactionType
+from comfyfleet.ledger.model import CREDIT_MAX, REFUNDED_BALANCE_MAX, Receipt, Tokens, Transaction, TransactionType
 
 
 async def reserve_tokens(tx: TenantTx, user_id: UserId, amount: Tokens, *, job_id: JobId) -> Receipt:
@@ -20,7 +20,7 @@ async def reserve_tokens(tx: TenantTx, user_id: UserId, amount: Tokens, *, job_i
         if (first.wallet_id, -first.amount) != (wallet.id, amount):
             raise DuplicateKey(str(job_id))
         return Receipt(first, replayed=True)
-    if await tx.maybe(sql.move_balance(wallet.id, -amount)) is None:
+    if await tx.maybe(sql.move_balance(wallet.id, -amount, balance_max=REFUNDED_BALANCE_MAX)) is None:
         # Read again: the balance may have moved since, and a caller is told what stands now.
         left = await tx.one(sql.wallet_of(user_id))
         raise InsufficientTokens(required_tokens=amount, available_tokens=left.balance)

@@ -1,11 +1,11 @@
 """A job ends: its tokens are consumed or refunded, exactly one of the two, exactly once."""
 
 from comfyfleet.db import TenantTx
-from comfyfleet.kernel.errors import BalanceLimit, NotFound
+from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import JobId
 from comfyfleet.ledger import sql
 from comfyfleet.ledger.lifecycle import RESERVATION, ReservationEvent, ReservationStatus
-from comfyfleet.ledger.model import BALANCE_MAX, Receipt, Transaction, TransactionType
+from comfyfleet.ledger.model import REFUNDED_BALANCE_MAX, Receipt, Transaction, TransactionType
 
 _TYPE = {
     ReservationEvent.CONSUME: TransactionType.JOB_CONSUME,
@@ -33,8 +33,7 @@ async def _end_reservation(tx: TenantTx, job_id: JobId, event: ReservationEvent)
     if row is None:
         return await _explain(tx, job_id, event)
     ended = Transaction.from_row(row)
-    if await tx.maybe(sql.move_balance(ended.wallet_id, ended.amount)) is None:
-        raise BalanceLimit(balance_max=BALANCE_MAX)
+    await tx.one(sql.move_balance(ended.wallet_id, ended.amount, balance_max=REFUNDED_BALANCE_MAX))
     return Receipt(ended, replayed=False)
 
 

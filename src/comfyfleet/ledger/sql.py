@@ -1,4 +1,4 @@
-"""Statements over wallets and transactions. All writes go through these six."""
+"""Statements over wallets and transactions. Every write of the ledger is one of these."""
 
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,7 @@ from comfyfleet.db.dialect import insert_once, now
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import token_transactions, token_wallets
 from comfyfleet.kernel.ids import JobId, UserId, WalletId, new_id
-from comfyfleet.ledger.model import BALANCE_MAX, TransactionType
+from comfyfleet.ledger.model import TransactionType
 
 t, w = token_transactions, token_wallets
 
@@ -26,7 +26,7 @@ def wallet_of(user_id: UserId) -> sa.Select[Any]:
     return sa.select(*w.c).where(w.c.tenant_id == BOUND_TENANT, w.c.user_id == user_id)
 
 
-def move_balance(wallet_id: WalletId, amount: int) -> sa.Update:
+def move_balance(wallet_id: WalletId, amount: int, *, balance_max: int) -> sa.Update:
     """Only if the balance stays within its bounds: this guard is what forbids an overdraft."""
     return (
         sa.update(w)
@@ -34,7 +34,7 @@ def move_balance(wallet_id: WalletId, amount: int) -> sa.Update:
             w.c.tenant_id == BOUND_TENANT,
             w.c.id == wallet_id,
             w.c.balance >= -amount,
-            w.c.balance <= BALANCE_MAX - amount,
+            w.c.balance <= balance_max - amount,
         )
         .values(balance=w.c.balance + amount)
         .returning(w.c.balance)

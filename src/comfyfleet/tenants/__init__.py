@@ -1,6 +1,6 @@
 """Tenants, users and their credentials. Central: these rows say in which pool everything else lives."""
 
-from comfyfleet.tenants.change import move_tenant, move_user
+from comfyfleet.tenants.change import disable_user, enable_user, move_tenant
 from comfyfleet.tenants.create import create_tenant, create_user, normal_email
 from comfyfleet.tenants.letters import Postbox
 from comfyfleet.tenants.model import ApiKey, Caller, Home, OneTimeLink, Role, Scope, Tenant, User
@@ -26,6 +26,8 @@ __all__ = [
     "User",
     "create_tenant",
     "create_user",
+    "disable_user",
+    "enable_user",
     "find_tenant",
     "find_user",
     "get_tenant",
@@ -34,6 +36,5 @@ __all__ = [
     "list_tenants",
     "list_users",
     "move_tenant",
-    "move_user",
     "normal_email",
 ]

@@ -4,9 +4,10 @@ from comfyfleet.db import ControlTx
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import TenantId, UserId
 from comfyfleet.tenants import sql
-from comfyfleet.tenants.lifecycle import TENANT, USER, TenantEvent, UserEvent
+from comfyfleet.tenants.credentials import links as credentials
+from comfyfleet.tenants.lifecycle import TENANT, TenantEvent, UserEvent
 from comfyfleet.tenants.model import Tenant, User
-from comfyfleet.tenants.read import get_tenant, get_user
+from comfyfleet.tenants.read import get_tenant
 
 
 async def move_tenant(tx: ControlTx, tenant_id: TenantId, event: TenantEvent) -> Tenant:
@@ -20,14 +21,24 @@ async def move_tenant(tx: ControlTx, tenant_id: TenantId, event: TenantEvent) ->
     return tenant
 
 
-async def move_user(tx: ControlTx, user_id: UserId, event: UserEvent, *, within: TenantId | None) -> User:
-    """Disable or enable a user of one tenant. A disabled user's keys and sessions stop at once."""
-    user = await get_user(tx, user_id)
-    if user.tenant_id != within:
-        raise NotFound("user", user_id)
+async def disable_user(tx: ControlTx, user_id: UserId, *, within: TenantId | None) -> User:
+    """Keys stop at once; sessions and links end for good, so that enabling later does not bring them back."""
+    user = await _locked(tx, user_id, within=within)
+    row = await tx.maybe(sql.move_user(user_id, UserEvent.DISABLE))
+    await credentials.close_account(tx, user_id)
+    return User.from_row(row) if row is not None else user
+
+
+async def enable_user(tx: ControlTx, user_id: UserId, *, within: TenantId | None) -> User:
+    """Active again, or invited again if no password was ever chosen. Somebody who is not disabled stays as they are."""
+    user = await _locked(tx, user_id, within=within)
+    event = UserEvent.ENABLE if user.has_password else UserEvent.REINVITE
     row = await tx.maybe(sql.move_user(user_id, event))
-    if row is not None:
-        return User.from_row(row)
-    if user.status != USER.target(event):
-        USER.next(user.status, event)
-    return user
+    return User.from_row(row) if row is not None else user
+
+
+async def _locked(tx: ControlTx, user_id: UserId, *, within: TenantId | None) -> User:
+    row = await tx.maybe(sql.lock_user(user_id))
+    if row is None or row.tenant_id != within:
+        raise NotFound("user", user_id)
+    return User.from_row(row)

@@ -1,6 +1,7 @@
 """New tenants and users."""
 
 import re
+from uuid import UUID
 
 from email_validator import SPECIAL_USE_DOMAIN_NAMES, EmailNotValidError, validate_email
 
@@ -20,7 +21,7 @@ SPECIAL_USE_DOMAIN_NAMES.clear()
 
 async def create_tenant(tx: ControlTx, *, slug: str, name: str, pool: str, weight: int = 1) -> Tenant:
     """`pool` says in which tenant database the tenant's rows will live; it must be one of the settings'."""
-    if not SLUG.fullmatch(slug):
+    if not SLUG.fullmatch(slug) or _is_an_id(slug):
         raise InvalidInput("slug", "use 1 to 63 lower-case letters, digits and inner hyphens, such as 'acme-films'")
     if not 0 < len(name) <= NAME_CHARS_MAX:
         raise InvalidInput("name", f"must have 1 to {NAME_CHARS_MAX} characters")
@@ -37,12 +38,21 @@ async def create_user(
 ) -> User:
     """Without a password the user is invited, and becomes active by choosing one."""
     if (role is Role.OPERATOR) != (tenant_id is None):
-        raise InvalidInput("role", "operators belong to no tenant, members and admins to exactly one")
+        raise InvalidInput("role", "members and admins belong to a tenant, operators to none: give both or neither")
     email = normal_email(email)
     row = await tx.maybe(sql.insert_user(tenant_id=tenant_id, email=email, role=role, password_hash=password_hash))
     if row is None:
         raise AlreadyExists("user", email)
     return User.from_row(row)
+
+
+def _is_an_id(slug: str) -> bool:
+    """Tenants are found by slug or id: the one must never look like the other."""
+    try:
+        UUID(slug)
+    except ValueError:
+        return False
+    return True
 
 
 def normal_email(text: str) -> str:

@@ -26,7 +26,7 @@ class Postbox:
         letter["From"], letter["To"], letter["Subject"] = self.sender, to, subject
         letter.set_content(f"Choose your password here:\n\n{link}\n\nThe link works once. Did not ask? Ignore it.\n")
         try:
-            await anyio.to_thread.run_sync(self._deliver, letter)
+            await anyio.to_thread.run_sync(self._deliver, letter, abandon_on_cancel=True)
         except OSError as error:  # smtplib's own errors included
             raise Unavailable("The mail server did not take the letter. Ask for a new link later.") from error
 

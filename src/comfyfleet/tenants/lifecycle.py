@@ -35,6 +35,7 @@ class UserEvent(StrEnum):
     ACCEPT = "accept"
     DISABLE = "disable"
     ENABLE = "enable"
+    REINVITE = "reinvite"
 
 
 USER = Lifecycle(
@@ -45,5 +46,7 @@ USER = Lifecycle(
         (UserStatus.INVITED, UserEvent.DISABLE): UserStatus.DISABLED,
         (UserStatus.ACTIVE, UserEvent.DISABLE): UserStatus.DISABLED,
         (UserStatus.DISABLED, UserEvent.ENABLE): UserStatus.ACTIVE,
+        # Let in again without ever having chosen a password.
+        (UserStatus.DISABLED, UserEvent.REINVITE): UserStatus.INVITED,
     },
 )

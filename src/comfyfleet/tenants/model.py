@@ -59,11 +59,20 @@ class User:
     email: str
     role: Role
     status: UserStatus
+    has_password: bool
     created_at: datetime
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
-        return cls(row.id, row.tenant_id, row.email, Role(row.role), UserStatus(row.status), row.created_at)
+        return cls(
+            id=row.id,
+            tenant_id=row.tenant_id,
+            email=row.email,
+            role=Role(row.role),
+            status=UserStatus(row.status),
+            has_password=row.password_hash is not None,
+            created_at=row.created_at,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,7 @@ class Caller:
     home: Home | None
     via: Literal["key", "session"]
     credential: UUID
+    expires_at: datetime | None  # of the credential
 
     @classmethod
     def from_row(cls, row: Any, *, via: Literal["key", "session"], scopes: frozenset[Scope]) -> Self:
@@ -130,4 +140,4 @@ class Caller:
         home = None
         if row.tenant_id is not None:
             home = Home(row.tenant_id, row.tenant_slug, row.tenant_pool, TenantStatus(row.tenant_status))
-        return cls(row.user_id, row.email, role, scopes & SCOPES[role], home, via, row.id)
+        return cls(row.user_id, row.email, role, scopes & SCOPES[role], home, via, row.id, row.expires_at)

@@ -62,6 +62,11 @@ def user_by_id(user_id: UserId) -> sa.Select[Any]:
     return sa.select(*users.c).where(users.c.id == user_id)
 
 
+def lock_user(user_id: UserId) -> sa.Select[Any]:
+    """Whoever changes what opens an account takes turns: a login, a new password, a new link, a disabling."""
+    return user_by_id(user_id).with_for_update()
+
+
 def user_by_email(email: str) -> sa.Select[Any]:
     return sa.select(*users.c).where(users.c.email == email)
 

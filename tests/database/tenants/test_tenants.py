@@ -6,10 +6,19 @@ import pytest
 
 from comfyfleet import tenants
 from comfyfleet.house import House
-from comfyfleet.kernel.errors import AlreadyExists, IllegalMove, InvalidInput, NotFound
+from comfyfleet.kernel.errors import (
+    AlreadyExists,
+    IllegalMove,
+    InvalidInput,
+    LinkSpent,
+    NotFound,
+    Unauthenticated,
+)
+from comfyfleet.kernel.ids import LinkId
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.tenants import Role
-from comfyfleet.tenants.lifecycle import TENANT, USER, TenantEvent, TenantStatus, UserEvent, UserStatus
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.tenants import Role, credentials
+from comfyfleet.tenants.lifecycle import TENANT, TenantEvent, TenantStatus, UserStatus
 from tests.builders import PASSWORD, a_tenant, a_user
 
 
@@ -22,7 +31,7 @@ async def test_a_tenant_is_found_by_slug_and_by_id(house: House) -> None:
             await tenants.find_tenant(tx, "nobody")
 
 
-@pytest.mark.parametrize("slug", ["", "-a", "a-", "A", "a b", "a/b", "ä", "a" * 64, "a\n"])
+@pytest.mark.parametrize("slug", ["", "-a", "a-", "A", "a b", "a/b", "ä", "a" * 64, "a\n", "01a1de6b-58b3-7003-9892-999be8071f26"])
 async def test_a_slug_that_is_none_is_refused(house: House, slug: str) -> None:
     with pytest.raises(InvalidInput, match="slug"):
         async with house.control_tx() as tx:
@@ -52,23 +61,98 @@ async def test_every_move_of_a_tenant(house: House, state: TenantStatus, event: 
     assert moved.status == TENANT.target(event)
 
 
-@pytest.mark.parametrize("state", list(UserStatus))
-@pytest.mark.parametrize("event", list(UserEvent))
-async def test_every_move_of_a_user(house: House, state: UserStatus, event: UserEvent) -> None:
+@pytest.mark.parametrize("had_password", [True, False])
+async def test_disabling_and_enabling_leads_back_to_where_the_user_was(house: House, had_password: bool) -> None:
+    """Asking for what is so already changes nothing; who never chose a password is invited again."""
     tenant = await a_tenant(house)
-    user = await a_user(house, tenant, password=None if state is UserStatus.INVITED else PASSWORD)
+    user = await a_user(house, tenant, password=PASSWORD if had_password else None)
+    before = UserStatus.ACTIVE if had_password else UserStatus.INVITED
     async with house.control_tx() as tx:
-        if state is UserStatus.DISABLED:
-            await tenants.move_user(tx, user.id, UserEvent.DISABLE, within=tenant.id)
-    legal = (state, event) in USER.moves or USER.target(event) == state
+        assert (await tenants.enable_user(tx, user.id, within=tenant.id)).status is before
+        for _ in range(2):
+            assert (await tenants.disable_user(tx, user.id, within=tenant.id)).status is UserStatus.DISABLED
+        assert (await tenants.enable_user(tx, user.id, within=tenant.id)).status is before
+
+
+async def test_enabling_does_not_bring_old_sessions_and_links_back(house: House) -> None:
+    tenant = await a_tenant(house)
+    user = await a_user(house, tenant, password=PASSWORD)
     async with house.control_tx() as tx:
-        if legal:
-            moved = await tenants.move_user(tx, user.id, event, within=tenant.id)
-            assert moved.status == USER.target(event)
-        else:
-            with pytest.raises(IllegalMove):
-                await tenants.move_user(tx, user.id, event, within=tenant.id)
-            assert (await tenants.get_user(tx, user.id)).status == state
+        login = await credentials.find_login(tx, user.email)
+        assert login is not None
+        assert login.password_hash is not None
+        session = await credentials.open_session(tx, user.id, password_hash=login.password_hash, address="x", ttl_s=60)
+        link = await credentials.make_link(tx, user, ttl_s=60)
+    assert session is not None
+    async with house.control_tx() as tx:
+        await tenants.disable_user(tx, user.id, within=tenant.id)
+        await tenants.enable_user(tx, user.id, within=tenant.id)
+        with pytest.raises(Unauthenticated):
+            await credentials.authenticate_session(tx, session)
+        with pytest.raises(LinkSpent):
+            await credentials.spend_link(tx, link.id, password_hash="x")
+
+
+async def test_a_disabled_user_gets_no_link(house: House) -> None:
+    tenant = await a_tenant(house)
+    user = await a_user(house, tenant, password=PASSWORD)
+    async with house.control_tx() as tx:
+        await tenants.disable_user(tx, user.id, within=tenant.id)
+        with pytest.raises(IllegalMove):
+            await credentials.make_link(tx, user, ttl_s=60)
+
+
+async def test_a_login_with_the_old_password_does_not_survive_the_new_one(house: House) -> None:
+    """Whichever commits first: a session opened by the old password is over once the new one stands."""
+    tenant = await a_tenant(house)
+    user = await a_user(house, tenant, password=PASSWORD)
+    async with house.control_tx() as tx:
+        login = await credentials.find_login(tx, user.email)
+    assert login is not None
+    old_hash = login.password_hash or ""
+    opened, committed = asyncio.Event(), asyncio.Event()
+
+    async def log_in() -> Secret | None:
+        async with house.control_tx() as tx:
+            secret = await credentials.open_session(tx, user.id, password_hash=old_hash, address="x", ttl_s=60)
+            opened.set()
+            await asyncio.sleep(0.2)
+        committed.set()
+        return secret
+
+    async def reset() -> None:
+        await opened.wait()
+        async with house.control_tx() as tx:
+            await credentials.replace_password(tx, user, password_hash="new")
+        assert committed.is_set(), "the reset waited for the login, and so could end it"
+
+    secret, _ = await asyncio.gather(log_in(), reset())
+    assert secret is not None
+    async with house.control_tx() as tx:
+        with pytest.raises(Unauthenticated):
+            await credentials.authenticate_session(tx, secret)
+
+
+async def test_of_two_links_made_at_once_one_works(house: House) -> None:
+    tenant = await a_tenant(house)
+    user = await a_user(house, tenant, password=PASSWORD)
+
+    async def make() -> LinkId:
+        async with house.control_tx() as tx:
+            link = await credentials.make_link(tx, user, ttl_s=60)
+            await asyncio.sleep(0.05)
+            return link.id
+
+    made = await asyncio.gather(*(make() for _ in range(4)))
+    live = 0
+    for link_id in made:
+        async with house.control_tx() as tx:
+            try:
+                await credentials.require_live_link(tx, link_id)
+                live += 1
+            except LinkSpent:
+                pass
+    assert live == 1
 
 
 async def test_a_user_of_another_tenant_is_as_unknown_as_none(house: House) -> None:
@@ -76,7 +160,7 @@ async def test_a_user_of_another_tenant_is_as_unknown_as_none(house: House) -> N
     user = await a_user(house, theirs)
     async with house.control_tx() as tx:
         with pytest.raises(NotFound):
-            await tenants.move_user(tx, user.id, UserEvent.DISABLE, within=ours.id)
+            await tenants.disable_user(tx, user.id, within=ours.id)
         with pytest.raises(NotFound):
             await tenants.get_user_of(tx, ours.id, user.id)
         assert (await tenants.get_user(tx, user.id)).status is UserStatus.INVITED

@@ -62,13 +62,20 @@ async def get_keys(
 async def create_key(
     body: NewKeyBody, caller: Annotated[Caller, Depends(TenantCaller(Scope.WRITE))], house: TheHouse
 ) -> NewKeyView:
-    """A key never gets more than the credential that makes it has."""
+    """A key never gets more than the credential that makes it has, nor, if a key makes it, a longer life."""
     scopes = frozenset(Scope(scope) for scope in body.scopes)
     if beyond := scopes - caller.scopes:
         raise Forbidden(f"Your own credential lacks {sorted(beyond)}, so the new key cannot have it.")
     async with house.control_tx() as tx:
         user = await tenants.get_user(tx, caller.user_id)
-        made = await credentials.create_key(tx, user, name=body.name, scopes=scopes, lifetime_s=body.expires_in_s)
+        made = await credentials.create_key(
+            tx,
+            user,
+            name=body.name,
+            scopes=scopes,
+            lifetime_s=body.expires_in_s,
+            not_after=caller.expires_at if caller.via == "key" else None,
+        )
     return NewKeyView(key=KeyView.model_validate(made.key), secret=made.secret.reveal())
 
 

@@ -13,7 +13,7 @@ from comfyfleet.kernel.errors import Forbidden
 from comfyfleet.kernel.ids import UserId
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.tenants import Caller, Role, Scope, User, credentials
-from comfyfleet.tenants.lifecycle import UserEvent, UserStatus
+from comfyfleet.tenants.lifecycle import UserStatus
 
 router = APIRouter(prefix="/users", tags=["users"])
 
@@ -56,18 +56,15 @@ async def renew_link(user_id: UserId, caller: Manager, house: TheHouse, options:
 async def disable_user(user_id: UserId, caller: Manager, house: TheHouse) -> UserView:
     if user_id == caller.user_id:
         raise Forbidden("You cannot disable yourself. Ask another admin.")
-    return await _move(house, caller, user_id, UserEvent.DISABLE)
+    async with house.control_tx() as tx:
+        return UserView.model_validate(await tenants.disable_user(tx, user_id, within=home_of(caller).tenant_id))
 
 
 @router.post("/{user_id}/enable")
 async def enable_user(user_id: UserId, caller: Manager, house: TheHouse) -> UserView:
-    return await _move(house, caller, user_id, UserEvent.ENABLE)
-
-
-async def _move(house: TheHouse, caller: Caller, user_id: UserId, event: UserEvent) -> UserView:
+    """Active again, or invited again if they never chose a password: then send a new link."""
     async with house.control_tx() as tx:
-        user = await tenants.move_user(tx, user_id, event, within=home_of(caller).tenant_id)
-    return UserView.model_validate(user)
+        return UserView.model_validate(await tenants.enable_user(tx, user_id, within=home_of(caller).tenant_id))
 
 
 async def _invited(house: TheHouse, user: User, url: str) -> InviteView:

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import anyio
 import anyio.to_thread
 
-from comfyfleet.kernel.errors import InvalidInput, StorageUnavailable, UploadMismatch
+from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, StorageUnavailable, UploadMismatch
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage.backends.folder import Folder, Incoming
 from comfyfleet.storage.backends.grants import GetGrant, Grant, GrantSigner, PartGrant, PutGrant
@@ -30,6 +30,7 @@ from comfyfleet.storage.model import (
 WRITE_BYTES = MIB
 # A share of its own: a slow disk must not take the threads that everybody else waits for.
 THREADS_MAX = 16
+JOINS_MAX = 1
 
 T = TypeVar("T")
 
@@ -44,6 +45,9 @@ class LocalStore:
         self._signer = GrantSigner(signing_key)
         self._base_url = base_url.rstrip("/")
         self._threads = anyio.CapacityLimiter(THREADS_MAX)
+        # Apart, so that many uploads do not make the store look dead.
+        self._probing = anyio.CapacityLimiter(1)
+        self._joining = anyio.CapacityLimiter(JOINS_MAX)
 
     def presign_get(
         self, key: ObjectKey, *, media_type: str, download_name: str | None = None, expires_s: int
@@ -103,14 +107,18 @@ class LocalStore:
     async def complete_multipart(
         self, key: ObjectKey, multipart_id: str, parts: Sequence[UploadedPart]
     ) -> StoredObject:
-        return await self._run(lambda: self._folder.join_parts(key, multipart_id, parts))
+        # One at a time: each holds a second copy of the file while it joins, and only the first is needed.
+        async with self._joining:
+            if await self.head(key) is not None:
+                raise AlreadyExists("object", key)
+            return await self._run(lambda: self._folder.join_parts(key, multipart_id, parts))
 
     async def abort_multipart(self, key: ObjectKey, multipart_id: str) -> None:
         await self._run(lambda: self._folder.drop_parts(key, multipart_id))
 
     async def check(self) -> None:
-        await self._run(self._folder.probe)
-        await self._run(lambda: self._folder.sweep(now_s=time.time()))
+        await self._run(self._folder.probe, limiter=self._probing)
+        await self._run(lambda: self._folder.sweep(now_s=time.time()), limiter=self._probing)
 
     async def close(self) -> None:
         return
@@ -139,9 +147,11 @@ class LocalStore:
     def _url(self, grant: Grant) -> str:
         return f"{self._base_url}/objects/{self._signer.sign(grant)}"
 
-    async def _run(self, step: Callable[[], T]) -> T:
+    async def _run(self, step: Callable[[], T], *, limiter: anyio.CapacityLimiter | None = None) -> T:
+        # A probe may be left behind: whoever asks has a time-out. A write must be waited for, or it would go on unseen.
+        waits = limiter is None
         try:
-            return await anyio.to_thread.run_sync(step, limiter=self._threads)
+            return await anyio.to_thread.run_sync(step, limiter=limiter or self._threads, abandon_on_cancel=not waits)
         except OSError as error:
             raise StorageUnavailable(problem=f"the object folder: {error.strerror or error}") from error
 

@@ -162,7 +162,8 @@ class S3Store:
 
     async def _run(self, name: str, operation: Callable[[], T]) -> T:
         with _translated(name):
-            return await anyio.to_thread.run_sync(operation, limiter=self._threads)
+            # Whoever stops waiting may go: S3 does each of these wholly or not at all.
+            return await anyio.to_thread.run_sync(operation, limiter=self._threads, abandon_on_cancel=True)
 
 
 def _connect(options: S3Options) -> "S3Client":

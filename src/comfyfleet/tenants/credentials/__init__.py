@@ -1,7 +1,7 @@
 """How people and programs prove who they are: passwords, keys, web sessions, one-time links."""
 
 from comfyfleet.tenants.credentials.keys import NewKey, authenticate_key, create_key, list_keys, revoke_key, touch_key
-from comfyfleet.tenants.credentials.links import LinkSigner, make_link, replace_password, spend_link
+from comfyfleet.tenants.credentials.links import LinkSigner, make_link, replace_password, require_live_link, spend_link
 from comfyfleet.tenants.credentials.passwords import check_password, hash_password
 from comfyfleet.tenants.credentials.sessions import Login, authenticate_session, end_session, find_login, open_session
 
@@ -20,6 +20,7 @@ __all__ = [
     "make_link",
     "open_session",
     "replace_password",
+    "require_live_link",
     "revoke_key",
     "spend_link",
     "touch_key",

@@ -2,6 +2,7 @@
 
 import secrets
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from comfyfleet.db import ControlTx
@@ -25,7 +26,13 @@ class NewKey:
 
 
 async def create_key(
-    tx: ControlTx, user: User, *, name: str, scopes: frozenset[Scope], lifetime_s: float | None = None
+    tx: ControlTx,
+    user: User,
+    *,
+    name: str,
+    scopes: frozenset[Scope],
+    lifetime_s: float | None = None,
+    not_after: datetime | None = None,
 ) -> NewKey:
     if not 0 < len(name) <= NAME_CHARS_MAX:
         raise InvalidInput("name", f"must have 1 to {NAME_CHARS_MAX} characters")
@@ -43,6 +50,7 @@ async def create_key(
             secret_hash=secret.digest(),
             scopes=sorted(scopes),
             lifetime_s=lifetime_s,
+            not_after=not_after,
         )
     )
     return NewKey(ApiKey.from_row(row), secret)

@@ -6,7 +6,7 @@ from uuid import UUID
 from itsdangerous import BadSignature, URLSafeSerializer
 
 from comfyfleet.db import ControlTx
-from comfyfleet.kernel.errors import LinkSpent
+from comfyfleet.kernel.errors import IllegalMove, LinkSpent
 from comfyfleet.kernel.ids import LinkId, UserId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.tenants import sql as tenant_sql
@@ -36,10 +36,19 @@ class LinkSigner:
 
 async def make_link(tx: ControlTx, user: User, *, ttl_s: float) -> OneTimeLink:
     """An invited user gets an invitation, any other a password reset. A newer link replaces the older ones."""
+    user = await _locked(tx, user.id)
+    if user.status is UserStatus.DISABLED:
+        raise IllegalMove("user", state=user.status, event="link")
     purpose = LinkPurpose.INVITE if user.status is UserStatus.INVITED else LinkPurpose.PASSWORD_RESET
     await tx.run(sql.spend_links_of(user.id))
     row = await tx.one(sql.insert_link(user_id=user.id, purpose=purpose, ttl_s=ttl_s))
     return OneTimeLink(row.id, row.user_id, purpose)
+
+
+async def require_live_link(tx: ControlTx, link_id: LinkId) -> None:
+    """Before the costly part, hashing a password; `spend_link` decides."""
+    if await tx.maybe(sql.live_link(link_id)) is None:
+        raise LinkSpent
 
 
 async def spend_link(tx: ControlTx, link_id: LinkId, *, password_hash: str) -> User:
@@ -47,18 +56,26 @@ async def spend_link(tx: ControlTx, link_id: LinkId, *, password_hash: str) -> U
     row = await tx.maybe(sql.spend_link(link_id))
     if row is None:
         raise LinkSpent
-    return await replace_password(tx, await _user(tx, row.user_id), password_hash=password_hash)
+    user = await _locked(tx, row.user_id)
+    if user.status is UserStatus.DISABLED:
+        raise LinkSpent
+    return await replace_password(tx, user, password_hash=password_hash)
 
 
 async def replace_password(tx: ControlTx, user: User, *, password_hash: str) -> User:
-    """Everything the old password opened is closed: sessions end, older links are void."""
+    """Every session and every older link ends. Keys stay: programs do not log in with a password."""
+    await _locked(tx, user.id)
     await tx.one(tenant_sql.set_password_hash(user.id, password_hash))
-    await tx.run(sql.end_sessions_of(user.id))
-    await tx.run(sql.spend_links_of(user.id))
-    if user.status is UserStatus.INVITED:
-        await tx.maybe(tenant_sql.move_user(user.id, UserEvent.ACCEPT))
-    return await _user(tx, user.id)
+    await close_account(tx, user.id)
+    await tx.maybe(tenant_sql.move_user(user.id, UserEvent.ACCEPT))
+    return User.from_row(await tx.one(tenant_sql.user_by_id(user.id)))
 
 
-async def _user(tx: ControlTx, user_id: UserId) -> User:
-    return User.from_row(await tx.one(tenant_sql.user_by_id(user_id)))
+async def close_account(tx: ControlTx, user_id: UserId) -> None:
+    """Whatever was open by session or link is open no more."""
+    await tx.run(sql.end_sessions_of(user_id))
+    await tx.run(sql.spend_links_of(user_id))
+
+
+async def _locked(tx: ControlTx, user_id: UserId) -> User:
+    return User.from_row(await tx.one(tenant_sql.lock_user(user_id)))

@@ -1,6 +1,6 @@
 """Web sessions live in the database, so that logging out, disabling and a new password end them at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from comfyfleet.db import ControlTx
 from comfyfleet.kernel.errors import Unauthenticated
@@ -17,7 +17,7 @@ class Login:
     """What has to be proven: the caller must know the password behind this hash."""
 
     user_id: UserId
-    password_hash: str | None
+    password_hash: str | None = field(repr=False)
 
 
 async def find_login(tx: ControlTx, email: str) -> Login | None:

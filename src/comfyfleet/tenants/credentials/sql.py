@@ -1,5 +1,6 @@
 """Statements over keys, sessions and one-time links."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -7,6 +8,7 @@ import sqlalchemy as sa
 
 from comfyfleet.db.dialect import now, seconds_from_now
 from comfyfleet.db.tables import api_keys, one_time_links, tenants, users, web_sessions
+from comfyfleet.db.types import UtcTime
 from comfyfleet.kernel.ids import KeyId, LinkId, SessionId, UserId, new_id
 from comfyfleet.tenants.lifecycle import UserStatus
 
@@ -22,7 +24,14 @@ CALLER = (
 
 
 def insert_key(
-    *, user_id: UserId, name: str, prefix: str, secret_hash: str, scopes: list[str], lifetime_s: float | None
+    *,
+    user_id: UserId,
+    name: str,
+    prefix: str,
+    secret_hash: str,
+    scopes: list[str],
+    lifetime_s: float | None,
+    not_after: datetime | None,
 ) -> sa.Insert:
     return (
         sa.insert(api_keys)
@@ -33,11 +42,21 @@ def insert_key(
             prefix=prefix,
             secret_hash=secret_hash,
             scopes=scopes,
-            expires_at=seconds_from_now(lifetime_s) if lifetime_s is not None else None,
+            expires_at=_earlier(lifetime_s, not_after),
             created_at=now(),
         )
         .returning(*api_keys.c)
     )
+
+
+def _earlier(lifetime_s: float | None, not_after: datetime | None) -> Any:
+    if lifetime_s is None:
+        return not_after
+    wanted = seconds_from_now(lifetime_s)
+    if not_after is None:
+        return wanted
+    latest = sa.literal(not_after, UtcTime())
+    return sa.case((wanted < latest, wanted), else_=latest)
 
 
 def live_key(prefix: str, *, touch_every_s: float) -> sa.Select[Any]:
@@ -50,6 +69,7 @@ def live_key(prefix: str, *, touch_every_s: float) -> sa.Select[Any]:
             api_keys.c.id,
             api_keys.c.secret_hash,
             api_keys.c.scopes,
+            api_keys.c.expires_at,
             _untouched(touch_every_s).label("untouched"),
             *CALLER,
         )
@@ -101,13 +121,15 @@ def insert_session(*, user_id: UserId, password_hash: str, secret_hash: str, add
         seconds_from_now(ttl_s),
         now(),
     ).where(users.c.id == user_id, users.c.status == UserStatus.ACTIVE, users.c.password_hash == password_hash)
+    # Shared, so that logins do not wait for each other; a new password waits, and then ends this session too.
+    user = user.with_for_update(read=True)
     columns = ["id", "user_id", "secret_hash", "address", "expires_at", "created_at"]
     return sa.insert(web_sessions).from_select(columns, user).returning(*web_sessions.c)
 
 
 def live_session(secret_hash: str) -> sa.Select[Any]:
     return (
-        sa.select(web_sessions.c.id, *CALLER)
+        sa.select(web_sessions.c.id, web_sessions.c.expires_at, *CALLER)
         .join(users, users.c.id == web_sessions.c.user_id)
         .outerjoin(tenants, tenants.c.id == users.c.tenant_id)
         .where(
@@ -140,6 +162,12 @@ def insert_link(*, user_id: UserId, purpose: str, ttl_s: float) -> sa.Insert:
         sa.insert(one_time_links)
         .values(id=new_id(), user_id=user_id, purpose=purpose, expires_at=seconds_from_now(ttl_s), created_at=now())
         .returning(*one_time_links.c)
+    )
+
+
+def live_link(link_id: LinkId) -> sa.Select[Any]:
+    return sa.select(one_time_links.c.user_id).where(
+        one_time_links.c.id == link_id, one_time_links.c.spent_at.is_(None), one_time_links.c.expires_at > now()
     )
 
 

@@ -3,5 +3,5 @@ SELECT %(param_1)s::UUID AS anon_1, users.id, %(param_2)s::VARCHAR AS anon_2, %(
 FROM users
 WHERE users.id = %(id_1)s::UUID
 AND users.status = %(status_1)s::VARCHAR
-AND users.password_hash = %(password_hash_1)s::VARCHAR
+AND users.password_hash = %(password_hash_1)s::VARCHAR FOR SHARE
 RETURNING web_sessions.id, web_sessions.user_id, web_sessions.secret_hash, web_sessions.address, web_sessions.expires_at, web_sessions.ended_at, web_sessions.created_at

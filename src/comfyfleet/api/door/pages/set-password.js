@@ -3,6 +3,12 @@ const problem = document.getElementById("problem");
 // The token stands behind '#', so it was never sent to a server or written into a log.
 const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? "";
 
+if (!token) {
+  problem.textContent = "This link is not complete. Open it as it was sent to you, or ask for a new one.";
+  problem.hidden = false;
+  form.querySelector("button").disabled = true;
+}
+
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   problem.hidden = true;

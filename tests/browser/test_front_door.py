@@ -1,0 +1,251 @@
+"""What a person meets: the login page, the page behind a one-time link, the API reference, an upload from a page."""
+
+import re
+from itertools import count
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Page, expect
+
+from comfyfleet.api.cookies import PLAIN_COOKIE, SECURE_COOKIE
+from tests.browser.conftest import LAN_NAME, PASSWORD, Fleet, Watched
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def email(fleet: Fleet) -> str:
+    return fleet.add_user(f"ada-{next(_numbers)}@acme.test", tokens=1234)
+
+
+def log_in(page: Page, address: str, email: str, password: str = PASSWORD) -> None:
+    page.goto(address)
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Log in").click()
+
+
+def require_calm(watched: Watched) -> None:
+    """Nothing was blocked, nothing broke. Asking who one is before logging in is answered 401: that is no fault."""
+    assert [each for each in watched.complaints if "401" not in each] == []
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_a_login_shows_who_you_are_and_what_you_have(fleet: Fleet, watched: Watched, email: str, host: str) -> None:
+    page = watched.page
+    log_in(page, fleet.at(host), email)
+    expect(page.locator("#email")).to_have_text(email)
+    expect(page.locator("#tenant")).to_have_text("acme")
+    expect(page.locator("#balance")).to_have_text("1,234")
+    expect(page.locator("#warning")).to_be_hidden()
+    (cookie,) = page.context.cookies()
+    assert (cookie["name"], cookie["secure"], cookie["httpOnly"]) == (SECURE_COOKIE, True, True)
+    assert (cookie["sameSite"], cookie["path"], cookie["domain"]) == ("Lax", "/", host)
+    assert page.evaluate("document.cookie") == ""
+    watched.picture(f"front-door-logged-in-{host}")
+    page.reload()
+    expect(page.locator("#email")).to_have_text(email)
+    assert watched.hosts == {f"{host}:{fleet.server.port}"}
+    require_calm(watched)
+
+
+def test_on_an_open_network_it_works_and_warns(fleet: Fleet, watched: Watched, email: str) -> None:
+    page = watched.page
+    log_in(page, fleet.at(LAN_NAME), email)
+    expect(page.locator("#email")).to_have_text(email)
+    expect(page.locator("#warning")).to_contain_text("not encrypted")
+    (cookie,) = page.context.cookies()
+    assert (cookie["name"], cookie["secure"], cookie["httpOnly"]) == (PLAIN_COOKIE, False, True)
+    watched.picture("front-door-on-an-open-network")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_label("Email")).to_be_visible()
+    assert page.context.cookies() == []
+
+
+def test_a_wrong_password_is_said_and_can_be_corrected(fleet: Fleet, watched: Watched, email: str) -> None:
+    page = watched.page
+    log_in(page, fleet.at("localhost"), email, "wrong password")
+    expect(page.get_by_role("alert").filter(has_text="Email or password is wrong.")).to_be_visible()
+    expect(page.locator("#me")).to_be_hidden()
+    watched.picture("front-door-wrong-password")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password").press("Enter")
+    expect(page.locator("#email")).to_have_text(email)
+    expect(page.locator("#problem")).to_be_hidden()
+    require_calm(watched)
+
+
+def test_logout_ends_the_session_for_this_browser_and_on_the_server(fleet: Fleet, watched: Watched, email: str) -> None:
+    page = watched.page
+    log_in(page, fleet.at("localhost"), email)
+    expect(page.locator("#email")).to_have_text(email)
+    (cookie,) = page.context.cookies()
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_label("Email")).to_be_visible()
+    expect(page.locator("#me")).to_be_hidden()
+    assert page.context.cookies() == []
+    kept = {"Cookie": f"{cookie['name']}={cookie['value']}"}
+    address = fleet.at("localhost").replace("localhost", "127.0.0.1")
+    assert httpx2.get(f"{address}/api/auth/me", headers=kept).status_code == 401
+    require_calm(watched)
+
+
+def test_an_operator_logs_in_and_has_no_wallet(fleet: Fleet, watched: Watched) -> None:
+    fleet.server.command("user", "create", "root@acme.test", "--role", "operator", "--password-stdin", stdin=PASSWORD)
+    log_in(watched.page, fleet.at("localhost"), "root@acme.test")
+    expect(watched.page.locator("#balance")).to_have_text("operators have no wallet")
+    require_calm(watched)
+
+
+def reset_link(fleet: Fleet, email: str) -> str:
+    printed = fleet.server.command("user", "reset-link", email)
+    found = re.search(r"http://\S+/set-password#token=\S+", printed)
+    assert found is not None, printed
+    return found[0]
+
+
+def test_a_password_is_chosen_by_a_link_once(fleet: Fleet, watched: Watched, email: str) -> None:
+    page, link = watched.page, reset_link(fleet, email)
+    page.goto(link)
+    page.get_by_label("New password").fill("short")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#done")).to_be_hidden()
+    page.get_by_label("New password").fill("a quite different phrase")
+    watched.picture("set-password")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Your password is set.")).to_be_visible()
+    assert "token" not in page.url
+    watched.picture("set-password-done")
+    page.get_by_role("link", name="Log in").click()
+    log_in(page, fleet.at("127.0.0.1"), email, "a quite different phrase")
+    expect(page.locator("#email")).to_have_text(email)
+    require_calm(watched)
+
+
+@pytest.mark.parametrize("change", ["used", "tampered"])
+def test_a_link_that_does_not_work_says_so(fleet: Fleet, watched: Watched, email: str, change: str) -> None:
+    page, link = watched.page, reset_link(fleet, email)
+    if change == "used":
+        body = {"token": link.partition("#token=")[2], "password": "a quite different phrase"}
+        assert httpx2.post(f"{fleet.server.url}/api/auth/password", json=body).status_code == 200
+    page.goto(link if change == "used" else f"{link}~")
+    page.get_by_label("New password").fill("yet another phrase")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#problem")).to_contain_text("Ask for a new one")
+    expect(page.locator("#done")).to_be_hidden()
+
+
+def test_a_link_that_lost_its_end_says_so_at_once(fleet: Fleet, watched: Watched) -> None:
+    watched.page.goto(f"{fleet.at('localhost')}/set-password")
+    expect(watched.page.locator("#problem")).to_contain_text("not complete")
+    expect(watched.page.get_by_role("button", name="Save")).to_be_disabled()
+    watched.picture("set-password-incomplete-link")
+
+
+def test_another_site_cannot_act_for_somebody_logged_in(fleet: Fleet, watched: Watched, email: str) -> None:
+    """From a page of another name, with all a page may do: nothing changes, and nothing can be read."""
+    page = watched.page
+    log_in(page, fleet.at("localhost"), email)
+    expect(page.locator("#email")).to_have_text(email)
+    foreign = page.context.new_page()
+    foreign.goto(f"{fleet.at(LAN_NAME)}/healthz")
+    tried = foreign.evaluate(
+        """async (address) => {
+            const send = (path, options) => fetch(address + path, { credentials: "include", ...options })
+                .then((answer) => answer.type, (error) => "blocked");
+            return {
+                logout: await send("/api/auth/logout", { method: "POST", mode: "no-cors" }),
+                key: await send("/api/keys", { method: "POST", mode: "no-cors", body: '{"name": "forged"}' }),
+                read: await send("/api/auth/me"),
+            };
+        }""",
+        fleet.at("localhost"),
+    )
+    assert tried["read"] == "blocked"
+    assert set(tried.values()) <= {"blocked", "opaque"}
+    page.bring_to_front()
+    keys = page.evaluate("() => fetch('/api/keys').then((answer) => answer.json())")
+    assert keys["keys"] == []
+    page.reload()
+    expect(page.locator("#email")).to_have_text(email)
+
+
+UPLOAD = """async ({ text, type }) => {
+    const asJson = { "Content-Type": "application/json" };
+    const bytes = new TextEncoder().encode(text);
+    const announced = await fetch("/api/files", {
+        method: "POST", headers: asJson,
+        body: JSON.stringify({ name: "from a page", mime_type: type, size: bytes.length }),
+    }).then((answer) => answer.json());
+    const [put] = announced.upload.requests;
+    const sent = await new Promise((resolve) => {
+        const request = new XMLHttpRequest();
+        request.open(put.method, put.url);
+        for (const [name, value] of Object.entries(put.headers)) request.setRequestHeader(name, value);
+        request.onloadend = () => resolve({ status: request.status, etag: request.getResponseHeader("ETag") });
+        request.send(new Blob([bytes], { type }));
+    });
+    const file = `/api/files/${announced.file.id}`;
+    const confirmed = await fetch(`${file}/confirm`, { method: "POST", headers: asJson, body: "{}" });
+    const { download } = await fetch(file).then((answer) => answer.json());
+    const received = await fetch(download.url).then((answer) => answer.text());
+    return { sent, confirmed: (await confirmed.json()).status, received, url: download.url };
+}"""
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", LAN_NAME])
+def test_a_page_uploads_and_reads_back(fleet: Fleet, watched: Watched, email: str, host: str) -> None:
+    """A browser sets Content-Length itself and ignores ours: the signed request must work all the same."""
+    page, text = watched.page, "a picture, say: \u00fc\u4e2d " * 5000
+    log_in(page, fleet.at(host), email)
+    expect(page.locator("#email")).to_have_text(email)
+    done: Any = page.evaluate(UPLOAD, {"text": text, "type": "image/png"})
+    assert done["sent"]["status"] == 200
+    assert done["sent"]["etag"]
+    assert done["confirmed"] == "stored"
+    assert done["received"] == text
+    complaints = [each for each in watched.complaints if "401" not in each and "Content-Length" not in each.title()]
+    assert complaints == []
+
+
+@pytest.mark.parametrize("media_type", ["text/html", "image/svg+xml", "image/png"])
+def test_what_was_uploaded_never_runs_as_a_page(fleet: Fleet, watched: Watched, email: str, media_type: str) -> None:
+    page = watched.page
+    log_in(page, fleet.at("localhost"), email)
+    expect(page.locator("#email")).to_have_text(email)
+    script = "<svg xmlns='http://www.w3.org/2000/svg'><script>document.title = 'owned'</script></svg>"
+    url = page.evaluate(UPLOAD, {"text": script, "type": media_type})["url"]
+    embed = "(url) => document.body.append(Object.assign(document.createElement('iframe'), { src: url }))"
+    for visit in (embed, "(url) => { location.href = url; }"):
+        with page.expect_download() as saved:
+            page.evaluate(visit, url)
+        assert saved.value.suggested_filename == "from a page"
+    expect(page.locator("#email")).to_have_text(email)
+    expect(page).to_have_title("comfyfleet")
+    assert "/objects/" not in page.url
+
+
+def test_the_api_reference_renders_without_any_other_host(fleet: Fleet, watched: Watched) -> None:
+    page = watched.page
+    page.goto(f"{fleet.at('localhost')}/docs")
+    expect(page.locator(".opblock").first).to_be_visible()
+    assert page.locator(".opblock").count() >= 30
+    expect(page.locator("#operations-wallet-get_wallet_api_wallet_get")).to_be_visible()
+    page.locator("#operations-wallet-get_wallet_api_wallet_get").click()
+    expect(page.get_by_text("What can be spent now").first).to_be_visible()
+    watched.picture("api-reference")
+    assert watched.hosts - {""} == {f"localhost:{fleet.server.port}"}
+    assert watched.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_front_door_fits_any_screen(fleet: Fleet, watched: Watched, scheme: Any, width: int) -> None:
+    page = watched.page
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 700})
+    page.goto(fleet.at("localhost"))
+    expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    watched.picture(f"front-door-{scheme}-{width}")

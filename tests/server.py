@@ -1,0 +1,122 @@
+"""A real server process for tests: `comfyfleet up` with an environment of its own, and the command line beside it."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+
+START_WITHIN_S = 40
+STOP_WITHIN_S = 15
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def environment(folder: Path, **settings: str) -> dict[str, str]:
+    """Nothing of the developer's own but where programs are; settings without their prefix."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
+    return {**kept, "HOME": str(folder), **{f"COMFYFLEET_{name}": value for name, value in settings.items()}}
+
+
+def run_command(folder: Path, *arguments: str, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "comfyfleet", *arguments],
+        env=environment(folder, **settings),
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@dataclass
+class ServerProcess:
+    folder: Path
+    port: int
+    settings: dict[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def out(self) -> str:
+        return (self.folder / "out.txt").read_text()
+
+    @property
+    def errors(self) -> str:
+        return (self.folder / "err.txt").read_text()
+
+    @property
+    def operator(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {(self.home / 'operator.key').read_text().strip()}"}
+
+    def start(self) -> None:
+        with (self.folder / "out.txt").open("wb") as out, (self.folder / "err.txt").open("wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "comfyfleet", "up", "--home", str(self.home), "--port", str(self.port)],
+                env=environment(self.folder, **self.settings),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+        self._wait_until_it_answers()
+
+    def stop(self, sign: int = signal.SIGINT) -> int:
+        assert self.process is not None
+        self.process.send_signal(sign)
+        return self.process.wait(STOP_WITHIN_S)
+
+    def kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def command(self, *arguments: str, stdin: str = "") -> str:
+        """Run `comfyfleet …` on the same home; what it printed."""
+        given = {"HOME": str(self.home), "PORT": str(self.port), **self.settings}
+        done = run_command(self.folder, *arguments, stdin=stdin, **given)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def _wait_until_it_answers(self) -> None:
+        assert self.process is not None
+        until = time.monotonic() + START_WITHIN_S
+        while time.monotonic() < until and self.process.poll() is None:
+            if self.port == 0 and (printed := re.search(r"http://127\.0\.0\.1:(\d+)", self.out)):
+                self.port = int(printed[1])
+            with contextlib.suppress(httpx2.TransportError):
+                if httpx2.get(f"{self.url}/healthz", timeout=5).status_code == 200:
+                    return
+            time.sleep(0.05)
+        self.kill()
+        raise AssertionError(f"the server did not start:\n{self.out}\n{self.errors}")
+
+
+@contextlib.contextmanager
+def server_process(folder: Path, *, port: int | None = None, **settings: str) -> Iterator[ServerProcess]:
+    server = ServerProcess(folder, free_port() if port is None else port, settings)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
