@@ -25,7 +25,18 @@ START_WITHIN_S = 30
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as address:
         comfyfleet(folder, "tenant", "create", "acme", "--name", "Acme Films")
-        comfyfleet(folder, "user", "create", "ada@acme.test", "--tenant", "acme", "--password-stdin", given=PASSWORD)
+        comfyfleet(
+            folder,
+            "user",
+            "create",
+            "ada@acme.test",
+            "--tenant",
+            "acme",
+            "--role",
+            "admin",
+            "--password-stdin",
+            given=PASSWORD,
+        )
         comfyfleet(folder, "wallet", "credit", "ada@acme.test", "500", "--id", "payment-1")
         take(address)
 

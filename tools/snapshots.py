@@ -26,7 +26,7 @@ import sqlalchemy as sa
 import typer
 
 from comfyfleet.api.app import build_app
-from comfyfleet.api.errors import status_of
+from comfyfleet.api.errors import EDGE_WORDS, OWN_WORDS, status_of
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.bootstrap import build_house
 from comfyfleet.cli.errors import exit_code
@@ -188,14 +188,17 @@ def errors_page() -> str:
         "| code | HTTP | exit code | what happened |",
         "|---|---|---|---|",
     ]
-    for error in sorted(subclasses(FleetError), key=lambda each: each.code):
+    rows: dict[str, str] = {}
+    for error in subclasses(FleetError):
         instance = error.__new__(error)
         try:
             status = str(status_of(instance))
         except StopIteration:
             status = "–"  # only ever raised on the command line
-        lines.append(f"| `{error.code}` | {status} | {exit_code(instance)} | {inspect.getdoc(error)} |")
-    return "\n".join(lines)
+        rows[error.code] = f"| `{error.code}` | {status} | {exit_code(instance)} | {inspect.getdoc(error)} |"
+    for status_code, (code, message) in [*OWN_WORDS.items(), *EDGE_WORDS.items()]:
+        rows.setdefault(code, f"| `{code}` | {status_code} | – | {message} |")
+    return "\n".join([*lines, *(rows[code] for code in sorted(rows))])
 
 
 def states_page() -> str:

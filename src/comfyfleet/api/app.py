@@ -42,7 +42,7 @@ def build_app(house: House, options: ApiOptions) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.house, app.state.options = house, options
-    app.state.limits, app.state.stopping = RateLimits(), Stopping()
+    app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
     for router in (health.router, auth.router, payments.router, tenant_router(), worker_router(), operator_router()):
         app.include_router(router)
     app.include_router(door.router)

@@ -9,12 +9,13 @@ from pydantic import ConfigDict, Field, SecretStr, StringConstraints
 from comfyfleet import tenants
 from comfyfleet.api.bodies import Body, View
 from comfyfleet.api.cookies import clear_session_cookie, require_same_origin, session_secret, set_session_cookie
+from comfyfleet.api.limits import client_network
 from comfyfleet.api.policy import AnyCaller, Public, TheHouse, TheLimits, TheOptions
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError, NotFound, Unauthenticated
 from comfyfleet.kernel.ids import SessionId, TenantId, UserId
 from comfyfleet.kernel.secret import Secret
-from comfyfleet.tenants import Caller, Role, Scope, User, credentials
+from comfyfleet.tenants import Caller, Postbox, Role, Scope, User, credentials
 from comfyfleet.tenants.lifecycle import UserStatus
 
 router = APIRouter(prefix="/api/auth", tags=["auth"])
@@ -65,7 +66,7 @@ async def log_in(
     """Sets the session cookie. Unknown email and wrong password get one answer, after the same time."""
     address = request.client.host if request.client else "unknown"
     _require_own_page(request)
-    await limits.spend(options.logins_per_minute, "login-address", address)
+    await limits.spend(options.logins_per_minute, "login-address", client_network(request))
     # The one spelling that is looked up: another way to write it must not be another count.
     email = tenants.normal_email(body.email)
     await limits.spend(options.logins_per_minute, "login-email", email)
@@ -103,6 +104,7 @@ async def log_out(request: Request, response: Response, house: TheHouse) -> None
 
 @router.get("/me")
 async def me(caller: Annotated[Caller, Depends(AnyCaller())]) -> MeView:
+    """Who the credential belongs to."""
     return MeView(
         user_id=caller.user_id,
         email=caller.email,
@@ -123,8 +125,7 @@ async def request_password_reset(
     limits: TheLimits,
 ) -> None:
     """Sends a link if there is such a user and mail is configured. The answer never tells."""
-    address = request.client.host if request.client else "unknown"
-    await limits.spend(options.logins_per_minute, "reset-address", address)
+    await limits.spend(options.logins_per_minute, "reset-address", client_network(request))
     email = tenants.normal_email(body.email)
     await limits.spend(options.logins_per_minute, "reset-email", email)
     # After the answer: how long the letter takes would tell whether there is somebody to write to.
@@ -132,9 +133,14 @@ async def request_password_reset(
 
 
 @router.post("/password", dependencies=[Depends(Public())])
-async def set_password(body: SetPasswordBody, house: TheHouse) -> LoginView:
+async def set_password(
+    body: SetPasswordBody, request: Request, house: TheHouse, options: TheOptions, limits: TheLimits
+) -> LoginView:
     """Spend an invitation or a reset link. All sessions of the user end."""
+    await limits.spend(options.logins_per_minute, "link-address", client_network(request))
     link_id = house.links.read(body.token)
+    async with house.control_tx(read_only=True) as tx:
+        await credentials.require_live_link(tx, link_id)
     password_hash = await credentials.hash_password(Secret(body.password.get_secret_value()))
     async with house.control_tx() as tx:
         user = await credentials.spend_link(tx, link_id, password_hash=password_hash)
@@ -142,13 +148,21 @@ async def set_password(body: SetPasswordBody, house: TheHouse) -> LoginView:
 
 
 async def send_or_show_link(house: House, user: User, link_url: str) -> str | None:
-    """By mail where it is configured; otherwise the link itself, for the one who asked to hand on."""
+    """By mail where that works; otherwise the link itself, for the one who asked to hand on."""
     if house.postbox is None:
         return link_url
+    try:
+        await _send_link(house.postbox, user, link_url)
+    except FleetError as error:
+        log.error("auth.letter_failed", cause=str(error.__cause__ or error))
+        return link_url
+    return None
+
+
+async def _send_link(postbox: Postbox, user: User, link_url: str) -> None:
     invited = user.status is UserStatus.INVITED
     subject = "You are invited to comfyfleet" if invited else "Your new comfyfleet password"
-    await house.postbox.send_link(to=user.email, subject=subject, link=link_url)
-    return None
+    await postbox.send_link(to=user.email, subject=subject, link=link_url)
 
 
 async def _send_reset(house: House, email: str, ttl_s: int) -> None:
@@ -161,11 +175,11 @@ async def _send_reset(house: House, email: str, ttl_s: int) -> None:
             if user.status is UserStatus.DISABLED:
                 return
             link = await credentials.make_link(tx, user, ttl_s=ttl_s)
-        await send_or_show_link(house, user, house.links.url(link))
+        await _send_link(house.postbox, user, house.links.url(link))
     except NotFound:
         return
     except FleetError as error:
-        log.error("auth.letter_failed", error=type(error).__name__)
+        log.error("auth.letter_failed", cause=str(error.__cause__ or error))
 
 
 def _require_own_page(request: Request) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -30,13 +31,24 @@ STATUS: dict[type[FleetError], int] = {
 }
 RETRY_AFTER_S = 2
 
+log = structlog.get_logger()
+
 # What Starlette and FastAPI answer by themselves, in our words.
 OWN_WORDS: dict[int, tuple[str, str]] = {
     400: ("bad_request", "The request could not be read."),
     404: ("not_found", "There is nothing at this address."),
     405: ("method_not_allowed", "This address does not take that method."),
+    408: ("body_too_slow", "The body did not arrive in time."),
     411: ("length_required", "Send a Content-Length header."),
     413: ("body_too_large", "The body is larger than this server takes."),
+}
+
+# What only the HTTP edge can say.
+EDGE_WORDS: dict[int, tuple[str, str]] = {
+    400: ("malformed_json", "The body is not JSON, or nested too deeply."),
+    403: ("length_mismatch", "An upload has another length than its URL was signed for."),
+    422: ("invalid_request", "A field is missing, unknown, or of the wrong kind; `details.problems` names each."),
+    500: ("internal", "Something went wrong on our side; it was logged under the request id."),
 }
 
 
@@ -67,16 +79,24 @@ def fleet_error_response(error: FleetError) -> JSONResponse:
     headers: dict[str, str] = {}
     if isinstance(error, LimitReached):
         headers["Retry-After"] = str(error.facts["retry_after_s"])
-    if isinstance(error, Unavailable):
+    if outage := isinstance(error, Unavailable):
         headers["Retry-After"] = str(RETRY_AFTER_S)
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
-    return error_response(status_of(error), error.code, error.message, error.facts, headers)
+    shown = {name: fact for name, fact in error.facts.items() if not (outage and name == "problem")}
+    return error_response(status_of(error), error.code, error.message, shown, headers)
+
+
+def _first_line(cause: BaseException | None) -> str | None:
+    return (str(cause).splitlines() or [type(cause).__name__])[0] if cause is not None else None
 
 
 def install_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(FleetError)
     async def on_fleet_error(_request: Request, error: FleetError) -> JSONResponse:
+        if isinstance(error, Unavailable):
+            # The cause names hosts, buckets and paths: it is for whoever mends it.
+            log.error("part.unavailable", code=error.code, cause=_first_line(error.__cause__), **error.facts)
         return fleet_error_response(error)
 
     @app.exception_handler(RequestValidationError)

@@ -1,9 +1,13 @@
 """Is it alive, can it work."""
 
+import logging
+import math
+import time
 from typing import Literal
 
 import anyio
-from fastapi import APIRouter, Depends, Response
+import structlog
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
 from comfyfleet import __version__
@@ -14,6 +18,9 @@ from comfyfleet.kernel.errors import FleetError
 router = APIRouter(tags=["health"], dependencies=[Depends(Public())])
 
 CHECK_TIMEOUT_S = 5.0
+HOLDS_S = 2.0
+
+log = structlog.get_logger()
 
 
 class Health(BaseModel):
@@ -34,10 +41,35 @@ async def healthz() -> Health:
     return Health()
 
 
+class Readings:
+    """Asking every part costs something and anybody may ask, so an answer holds for a moment."""
+
+    def __init__(self) -> None:
+        self._turn = anyio.Lock()
+        self._read_at = -math.inf
+        self._last: Readiness | None = None
+
+    async def read(self, house: House) -> Readiness:
+        async with self._turn:
+            if self._last is None or time.monotonic() - self._read_at > HOLDS_S:
+                found = await check_parts(house)
+                _tell_changes(self._last, found)
+                self._last, self._read_at = found, time.monotonic()
+            return self._last
+
+
+def _tell_changes(before: Readiness | None, after: Readiness) -> None:
+    for name, state in after.parts.items():
+        was = before.parts.get(name) if before else "ok"
+        if state != was:
+            log.log(logging.INFO if state == "ok" else logging.ERROR, "part.changed", part=name, state=state, was=was)
+
+
 @router.get("/readyz", responses={503: {"model": Readiness}})
-async def readyz(house: TheHouse, response: Response) -> Readiness:
+async def readyz(request: Request, house: TheHouse, response: Response) -> Readiness:
     """The central database and the object store answer; 503 otherwise."""
-    readiness = await check_parts(house)
+    readings: Readings = request.app.state.readings
+    readiness = await readings.read(house)
     if readiness.status == "unready":
         response.status_code = 503
     return readiness

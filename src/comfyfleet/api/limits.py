@@ -1,13 +1,25 @@
 """How often. Windows are kept in this process: a limit holds per replica."""
 
+import ipaddress
 import math
 import time
 
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
+from starlette.requests import Request
 
 from comfyfleet.kernel.errors import LimitReached
+
+
+def client_network(request: Request) -> str:
+    """Whom to count as one: an address, or for IPv6 its network, for who has one address there has all of it."""
+    host = request.client.host if request.client else "unknown"
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return str(ipaddress.ip_network((address, 64), strict=False)) if address.version == 6 else host
 
 
 class RateLimits:

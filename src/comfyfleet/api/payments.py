@@ -13,11 +13,20 @@ from comfyfleet.api.bodies import Body
 from comfyfleet.api.crediting import ProviderId, credit
 from comfyfleet.api.policy import SignedMessage, TheHouse, TheOptions
 from comfyfleet.api.views import CreditView
-from comfyfleet.kernel.errors import NotFound, SignatureRefused
+from comfyfleet.kernel.errors import FleetError, NotFound, SignatureRefused
 from comfyfleet.kernel.ids import UserId
 from comfyfleet.kernel.secret import Secret
 
 router = APIRouter(prefix="/api/payments", tags=["payments"], dependencies=[Depends(SignedMessage())])
+
+
+class PaymentsClosed(NotFound):
+    """No shop has been given a secret."""
+
+    code = "payments_closed"
+
+    def __init__(self) -> None:
+        FleetError.__init__(self, "Payments are not set up: set COMFYFLEET_PAYMENT_WEBHOOK_SECRETS.")
 
 
 class PaymentBody(Body):
@@ -56,7 +65,7 @@ async def credit_by_payment(request: Request, house: TheHouse, options: TheOptio
 def _read(raw: bytes, headers: dict[str, str], secrets: list[Secret]) -> PaymentBody:
     """The signature covers the raw bytes: nothing is parsed before it holds."""
     if not secrets:
-        raise NotFound("route", "payments (set payment_webhook_secrets to open it)")
+        raise PaymentsClosed
     if not any(_holds(raw, headers, secret) for secret in secrets):
         raise SignatureRefused("The message is not signed with a secret this server knows, or is too old.")
     try:

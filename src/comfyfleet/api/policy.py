@@ -1,9 +1,10 @@
 """Who may call a route. Every route names a policy, or the application does not start."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Request, Security
+from fastapi import BackgroundTasks, Depends, FastAPI, Request, Security
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import RouteContext, iter_route_contexts
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
@@ -12,11 +13,11 @@ from comfyfleet.api.cookies import COOKIES, require_same_origin, session_secret
 from comfyfleet.api.limits import RateLimits
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.house import House
-from comfyfleet.kernel.errors import Forbidden, TenantSuspended, Unauthenticated
+from comfyfleet.kernel.errors import DatabaseUnavailable, Forbidden, TenantSuspended, Unauthenticated
 from comfyfleet.kernel.ids import KeyId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.tenants import Caller, Home, Role, Scope
-from comfyfleet.tenants.credentials import authenticate_key, authenticate_session, touch_key
+from comfyfleet.tenants.credentials import authenticate_key, authenticate_session, still_lives, touch_key
 from comfyfleet.tenants.lifecycle import TenantStatus
 
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
@@ -83,10 +84,11 @@ class TenantCaller(Policy):
         house: TheHouse,
         options: TheOptions,
         limits: TheLimits,
+        later: BackgroundTasks,
         key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
         _session: Annotated[str | None, Security(_cookie)] = None,
     ) -> Caller:
-        caller = await _authenticate(request, house, key)
+        caller = await _authenticate(request, house, key, later)
         home = home_of(caller)
         _require(caller, self.scope)
         await limits.spend(options.requests_per_minute_per_key, "caller", str(caller.credential))
@@ -109,10 +111,11 @@ class OperatorCaller(Policy):
         house: TheHouse,
         options: TheOptions,
         limits: TheLimits,
+        later: BackgroundTasks,
         key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
         _session: Annotated[str | None, Security(_cookie)] = None,
     ) -> Caller:
-        caller = await _authenticate(request, house, key)
+        caller = await _authenticate(request, house, key, later)
         if caller.role is not Role.OPERATOR:
             raise Forbidden("This is for operators of the installation.")
         _require(caller, self.scope)
@@ -129,10 +132,11 @@ class AnyCaller(Policy):
         house: TheHouse,
         options: TheOptions,
         limits: TheLimits,
+        later: BackgroundTasks,
         key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
         _session: Annotated[str | None, Security(_cookie)] = None,
     ) -> Caller:
-        caller = await _authenticate(request, house, key)
+        caller = await _authenticate(request, house, key, later)
         await limits.spend(options.requests_per_minute_per_key, "caller", str(caller.credential))
         return caller
 
@@ -148,13 +152,19 @@ def _require(caller: Caller, scope: Scope) -> None:
         raise Forbidden(f"This needs the scope {scope.value!r}; the credential has {sorted(caller.scopes)}.")
 
 
-async def _authenticate(request: Request, house: House, key: HTTPAuthorizationCredentials | None) -> Caller:
+async def is_still_valid(house: House, caller: Caller) -> bool:
+    async with house.control_tx(read_only=True) as tx:
+        return await still_lives(tx, caller)
+
+
+async def _authenticate(
+    request: Request, house: House, key: HTTPAuthorizationCredentials | None, later: BackgroundTasks
+) -> Caller:
     if key is not None:
         async with house.control_tx(read_only=True) as tx:
             proof = await authenticate_key(tx, Secret(key.credentials))
         if proof.untouched:
-            async with house.control_tx() as tx:
-                await touch_key(tx, KeyId(proof.caller.credential))
+            later.add_task(_touch, house, KeyId(proof.caller.credential))
         return proof.caller
     presented = session_secret(request)
     if presented is None:
@@ -163,6 +173,13 @@ async def _authenticate(request: Request, house: House, key: HTTPAuthorizationCr
         require_same_origin(request)
     async with house.control_tx(read_only=True) as tx:
         return await authenticate_session(tx, presented)
+
+
+async def _touch(house: House, key_id: KeyId) -> None:
+    """When a key was last used is good to know, and no reason to keep anybody waiting or to fail."""
+    with suppress(DatabaseUnavailable):
+        async with house.control_tx() as tx:
+            await touch_key(tx, key_id)
 
 
 class UnguardedRoute(Exception):

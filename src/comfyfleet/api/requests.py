@@ -1,5 +1,6 @@
 """What surrounds every request: an id, one log event, safe headers, and no bare 500."""
 
+import asyncio
 import re
 import time
 
@@ -7,6 +8,7 @@ import structlog
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -16,6 +18,7 @@ from comfyfleet.kernel.ids import new_id
 log = structlog.get_logger()
 
 REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+BODY_WITHIN_S = 30.0
 QUIET_PATHS = ("/healthz", "/readyz")
 
 
@@ -58,7 +61,8 @@ class RequestContext:
         finally:
             if scope["path"] not in QUIET_PATHS:
                 took_ms = round((time.perf_counter() - started) * 1000, 1)
-                log.info("request", method=scope["method"], route=_route(scope), status=status, took_ms=took_ms)
+                tell = log.error if status >= 500 else log.info
+                tell("request", method=scope["method"], route=_route(scope), status=status, took_ms=took_ms)
 
 
 class BodyLimit:
@@ -78,7 +82,28 @@ class BodyLimit:
             elif not too_large:
                 await send(message)
 
-        await self.app(scope, receive, send_in_our_words)
+        await self.app(scope, _in_time(scope, receive), send_in_our_words)
+
+
+def _in_time(scope: Scope, receive: Receive) -> Receive:
+    """A sender that trickles must not hold a connection for ever. Uploads of objects have a measure of their own."""
+    if scope["type"] != "http" or scope["path"].startswith("/objects/"):
+        return receive
+    deadline, complete = time.monotonic() + BODY_WITHIN_S, False
+
+    async def receive_in_time() -> Message:
+        nonlocal complete
+        if complete:
+            return await receive()  # from here on it waits for the client to go away
+        try:
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408) from None
+        complete = not message.get("more_body", False)
+        return message
+
+    return receive_in_time
 
 
 def route_patterns(app: FastAPI) -> dict[int, str]:

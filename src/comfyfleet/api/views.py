@@ -23,7 +23,7 @@ class UserPage(View):
 
 
 class InviteView(View):
-    """`link`: where no mail is configured, the one-time link, for you to hand on."""
+    """`link`: where no mail could be sent, the one-time link, for you to hand on."""
 
     user: UserView
     link: str | None

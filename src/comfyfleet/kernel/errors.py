@@ -3,15 +3,14 @@
     FleetError
     ├── NotFound                 404
     ├── Conflict                 409   IllegalMove  DuplicateKey  AlreadyExists  UploadMissing  UploadMismatch
-    ├── Refused                  422   InsufficientTokens  InvalidInput  InvalidCursor  LinkSpent
+    ├── Refused                  422   InsufficientTokens  BalanceLimit  InvalidInput  InvalidCursor  LinkSpent
     │   └── LimitReached         429
     ├── Unauthenticated          401
     ├── Forbidden                403   TenantSuspended  SignatureRefused
     └── Unavailable              503   DatabaseUnavailable  SchemaTrouble  StorageUnavailable
 
-A class has a stable `code` (programs match on it) and a `hint` (people read it). Facts are keyword
-arguments; the message is made from them in one place, here. No HTTP status lives here: `api/errors.py`
-maps family to status, `cli/errors.py` family to exit code.
+A class has a stable `code` (programs match on it) and a `text` (people read it), filled from the facts it is raised
+with. The numbers above are what `api/errors.py` makes of each family; `cli/errors.py` makes exit codes of them.
 """
 
 from typing import Any, ClassVar
@@ -60,7 +59,7 @@ class AlreadyExists(Conflict):
     """A unique name is taken."""
 
     code = "already_exists"
-    text = "There is already a {noun} {name!r}."
+    text = "The {noun} {name!r} exists already."
 
     def __init__(self, noun: str, name: object) -> None:
         super().__init__(noun=noun, name=str(name))

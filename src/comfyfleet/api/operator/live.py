@@ -5,22 +5,22 @@ import os
 import time
 from collections.abc import AsyncIterable
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel
 
 from comfyfleet import __version__
-from comfyfleet.api.health import Readiness, check_parts
-from comfyfleet.api.policy import OperatorCaller, TheHouse
+from comfyfleet.api.health import Readiness, Readings
+from comfyfleet.api.policy import OperatorCaller, TheHouse, is_still_valid
 from comfyfleet.api.stopping import Stopping
-from comfyfleet.tenants import Scope
+from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter()
 
 EVERY_S = 1.0
-CHECK_EVERY = 5  # events: asking all databases and the store costs more than telling
+CHECK_EVERY = 3  # events: a revoked key must not go on listening
 STARTED = time.monotonic()
 
 
@@ -33,15 +33,17 @@ class ServerStatus(BaseModel):
     parts: dict[str, str]
 
 
-@router.get("/live", response_class=EventSourceResponse, dependencies=[Depends(OperatorCaller(Scope.READ))])
-async def live(request: Request, house: TheHouse) -> AsyncIterable[ServerSentEvent]:
-    """Server status, once a second, as `status` events. Ends when the server stops."""
+@router.get("/live", response_class=EventSourceResponse)
+async def live(
+    request: Request, house: TheHouse, caller: Annotated[Caller, Depends(OperatorCaller(Scope.READ))]
+) -> AsyncIterable[ServerSentEvent]:
+    """Server status, once a second, as `status` events. Ends when the server stops or the credential does."""
     stopping: Stopping = request.app.state.stopping
-    readiness = await check_parts(house)
+    readings: Readings = request.app.state.readings
     for number in itertools.count(1):
-        if number % CHECK_EVERY == 0:
-            readiness = await check_parts(house)
-        yield ServerSentEvent(id=str(number), event="status", data=_status(readiness))
+        if number % CHECK_EVERY == 0 and not await is_still_valid(house, caller):
+            return
+        yield ServerSentEvent(id=str(number), event="status", data=_status(await readings.read(house)))
         if await stopping.pause(EVERY_S):
             yield ServerSentEvent(event="stopping", data={})
             return

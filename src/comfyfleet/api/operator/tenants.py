@@ -52,6 +52,7 @@ class NewUserBody(Body):
 
 @router.get("", dependencies=SEE)
 async def get_tenants(house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]) -> TenantPage:
+    """All tenants, newest first."""
     async with house.control_tx(read_only=True) as tx:
         found = await tenants.list_tenants(tx, page)
     rows = [TenantView.model_validate(tenant) for tenant in found.rows]
@@ -60,6 +61,7 @@ async def get_tenants(house: TheHouse, page: Annotated[PageRequest, Depends(page
 
 @router.post("", status_code=201, dependencies=OPERATE)
 async def create_tenant(body: NewTenantBody, house: TheHouse) -> TenantView:
+    """A new tenant, placed in a pool for good."""
     pool = body.pool or house.default_pool
     if pool not in house.pools:
         raise InvalidInput("pool", f"{pool!r} is none of {sorted(house.pools)}")
@@ -72,6 +74,7 @@ async def create_tenant(body: NewTenantBody, house: TheHouse) -> TenantView:
 
 @router.get("/{tenant_id}", dependencies=SEE)
 async def get_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
+    """One tenant."""
     async with house.control_tx(read_only=True) as tx:
         return TenantView.model_validate(await tenants.get_tenant(tx, tenant_id))
 
@@ -85,6 +88,7 @@ async def suspend_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
 
 @router.post("/{tenant_id}/resume", dependencies=OPERATE)
 async def resume_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
+    """End a suspension."""
     async with house.control_tx() as tx:
         return TenantView.model_validate(await tenants.move_tenant(tx, tenant_id, TenantEvent.RESUME))
 
@@ -93,6 +97,7 @@ async def resume_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
 async def get_tenant_users(
     tenant_id: TenantId, house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]
 ) -> UserPage:
+    """A tenant's users, newest first."""
     async with house.control_tx(read_only=True) as tx:
         await tenants.get_tenant(tx, tenant_id)
         found = await tenants.list_users(tx, tenant_id, page)
@@ -103,6 +108,7 @@ async def get_tenant_users(
 async def invite_tenant_user(
     tenant_id: TenantId, body: NewUserBody, house: TheHouse, options: TheOptions
 ) -> InviteView:
+    """Give a tenant its first admin, or any further user: invited by a one-time link."""
     async with house.control_tx() as tx:
         await tenants.get_tenant(tx, tenant_id)
         user = await tenants.create_user(tx, email=body.email, role=Role(body.role), tenant_id=tenant_id)

@@ -114,6 +114,7 @@ class FilePage(View):
 
 @router.post("", status_code=201)
 async def announce_file(body: NewFileBody, caller: Writer, house: TheHouse, options: TheOptions) -> AnnouncedView:
+    """Say what will come; the answer is the signed request, or requests, that carry the bytes."""
     home = home_of(caller)
     upload = await storage.prepare_upload(
         house.store,
@@ -140,6 +141,7 @@ async def get_files(caller: Reader, house: TheHouse, page: Annotated[PageRequest
 
 @router.get("/{file_id}")
 async def get_file(file_id: FileId, caller: Reader, house: TheHouse, options: TheOptions) -> StoredView:
+    """One file, with a signed download once its bytes are there."""
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
         file = await storage.read_file(tx, file_id, caller.user_id)
         download = None
@@ -172,6 +174,7 @@ async def confirm_file(file_id: FileId, body: ConfirmBody, caller: Writer, house
 
 @router.delete("/{file_id}", status_code=204, response_class=Response)
 async def delete_file(file_id: FileId, caller: Writer, house: TheHouse) -> None:
+    """Delete a file and its bytes. Deleting twice is fine."""
     async with house.tenant_tx(home_of(caller)) as tx:
         file = await storage.delete_file(tx, file_id, caller.user_id)
     await storage.erase_object(house.store, file)

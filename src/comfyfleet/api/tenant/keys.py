@@ -53,6 +53,7 @@ async def get_keys(
     house: TheHouse,
     page: Annotated[PageRequest, Depends(page_request)],
 ) -> KeyPage:
+    """Your own keys, newest first; never their secrets."""
     async with house.control_tx(read_only=True) as tx:
         found = await credentials.list_keys(tx, caller.user_id, page)
     return KeyPage(keys=[KeyView.model_validate(key) for key in found.rows], next_cursor=found.next_cursor)
@@ -85,5 +86,6 @@ async def revoke_key(
     caller: Annotated[Caller, Depends(TenantCaller(Scope.WRITE, even_suspended=True))],
     house: TheHouse,
 ) -> KeyView:
+    """Stop a key of yours, at once and for good."""
     async with house.control_tx() as tx:
         return KeyView.model_validate(await credentials.revoke_key(tx, key_id, owner=caller.user_id))

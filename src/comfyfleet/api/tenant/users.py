@@ -27,6 +27,7 @@ class InviteBody(Body):
 
 @router.get("")
 async def get_users(caller: Manager, house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]) -> UserPage:
+    """Your tenant's users, newest first."""
     async with house.control_tx(read_only=True) as tx:
         found = await tenants.list_users(tx, home_of(caller).tenant_id, page)
     return UserPage(users=[UserView.model_validate(user) for user in found.rows], next_cursor=found.next_cursor)
@@ -34,6 +35,7 @@ async def get_users(caller: Manager, house: TheHouse, page: Annotated[PageReques
 
 @router.post("", status_code=201)
 async def invite_user(body: InviteBody, caller: Manager, house: TheHouse, options: TheOptions) -> InviteView:
+    """Invite somebody into your tenant by a one-time link."""
     async with house.control_tx() as tx:
         user = await tenants.create_user(
             tx, email=body.email, role=Role(body.role), tenant_id=home_of(caller).tenant_id
@@ -54,6 +56,7 @@ async def renew_link(user_id: UserId, caller: Manager, house: TheHouse, options:
 
 @router.post("/{user_id}/disable")
 async def disable_user(user_id: UserId, caller: Manager, house: TheHouse) -> UserView:
+    """Keys stop at once; sessions and links end for good."""
     if user_id == caller.user_id:
         raise Forbidden("You cannot disable yourself. Ask another admin.")
     async with house.control_tx() as tx:

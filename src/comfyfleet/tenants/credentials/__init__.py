@@ -3,7 +3,14 @@
 from comfyfleet.tenants.credentials.keys import NewKey, authenticate_key, create_key, list_keys, revoke_key, touch_key
 from comfyfleet.tenants.credentials.links import LinkSigner, make_link, replace_password, require_live_link, spend_link
 from comfyfleet.tenants.credentials.passwords import check_password, hash_password
-from comfyfleet.tenants.credentials.sessions import Login, authenticate_session, end_session, find_login, open_session
+from comfyfleet.tenants.credentials.sessions import (
+    Login,
+    authenticate_session,
+    end_session,
+    find_login,
+    open_session,
+    still_lives,
+)
 
 __all__ = [
     "LinkSigner",
@@ -23,5 +30,6 @@ __all__ = [
     "require_live_link",
     "revoke_key",
     "spend_link",
+    "still_lives",
     "touch_key",
 ]

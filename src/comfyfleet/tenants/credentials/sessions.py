@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from comfyfleet.db import ControlTx
 from comfyfleet.kernel.errors import Unauthenticated
-from comfyfleet.kernel.ids import SessionId, UserId
+from comfyfleet.kernel.ids import KeyId, SessionId, UserId
 from comfyfleet.kernel.secret import Secret, new_secret
 from comfyfleet.tenants import sql as tenant_sql
 from comfyfleet.tenants.create import normal_email
@@ -41,6 +41,16 @@ async def authenticate_session(tx: ControlTx, presented: Secret) -> Caller:
     if row is None:
         raise Unauthenticated("The session has ended. Log in again.")
     return Caller.from_row(row, via="session", scopes=SCOPES[Role(row.role)])
+
+
+async def still_lives(tx: ControlTx, caller: Caller) -> bool:
+    """For streams, which outlive the check at their start."""
+    statement = (
+        sql.key_still_lives(KeyId(caller.credential))
+        if caller.via == "key"
+        else sql.session_still_lives(SessionId(caller.credential))
+    )
+    return await tx.maybe(statement) is not None
 
 
 async def end_session(tx: ControlTx, session_id: SessionId) -> None:

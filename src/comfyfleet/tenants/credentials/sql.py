@@ -141,6 +141,32 @@ def live_session(secret_hash: str) -> sa.Select[Any]:
     )
 
 
+def key_still_lives(key_id: KeyId) -> sa.Select[Any]:
+    return (
+        sa.select(api_keys.c.id)
+        .join(users, users.c.id == api_keys.c.user_id)
+        .where(
+            api_keys.c.id == key_id,
+            api_keys.c.revoked_at.is_(None),
+            sa.or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now()),
+            users.c.status != UserStatus.DISABLED,
+        )
+    )
+
+
+def session_still_lives(session_id: SessionId) -> sa.Select[Any]:
+    return (
+        sa.select(web_sessions.c.id)
+        .join(users, users.c.id == web_sessions.c.user_id)
+        .where(
+            web_sessions.c.id == session_id,
+            web_sessions.c.ended_at.is_(None),
+            web_sessions.c.expires_at > now(),
+            users.c.status == UserStatus.ACTIVE,
+        )
+    )
+
+
 def end_session(session_id: SessionId) -> sa.Update:
     return (
         sa.update(web_sessions)
