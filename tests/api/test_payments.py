@@ -235,7 +235,7 @@ async def test_where_no_shop_is_configured_there_is_no_such_route(house: House, 
     before = await row_counts(house)
     async with at(build_app(house, ApiOptions())) as client:
         answer = await send(client, Message(a_payment(member)))
-    assert (answer.status_code, fault(answer)["code"]) == (404, "not_found")
+    assert (answer.status_code, fault(answer)["code"]) == (404, "payments_closed")
     assert await row_counts(house) == before
 
 

@@ -272,6 +272,8 @@ async def test_without_the_central_database_nothing_is_ready_but_the_process_liv
 async def test_without_the_object_store_nothing_is_ready(house: House, tmp_path: Path, app: FastAPI) -> None:
     async with at(app) as client:
         assert (await client.get("/readyz")).json()["status"] == "ready"
+    # A new application: an answer holds for a moment, so that anybody may ask.
+    async with at(build_app(house, ApiOptions())) as client:
         objects = tmp_path / "home" / "objects"
         objects.rename(tmp_path / "home" / "moved")
         objects.write_text("a file where the folder was")

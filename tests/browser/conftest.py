@@ -71,8 +71,9 @@ class Watched:
         self.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def browser() -> Iterator[Browser]:
+    # Per test: while Playwright is open its event loop runs, and no asynchronous test could run in this process.
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("NO BROWSER: install chromium; nothing of what people see was tested")

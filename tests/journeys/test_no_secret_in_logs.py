@@ -89,7 +89,7 @@ def everything(server: ServerProcess, planted: Planted) -> None:
     """Every journey in which a secret is made, shown, sent or checked."""
     with httpx2.Client(base_url=server.url, timeout=20) as client:
         operator = server.operator
-        planted.plant(operator_key=operator["Authorization"].rpartition("_")[2])
+        planted.plant(operator_key=operator["Authorization"].split("_", 2)[2])
         tenant = _ok(client.post("/api/admin/tenants", json={"slug": "acme"}, headers=operator))
         args = ("--tenant", "acme", "--role", "admin", "--password-stdin", "--json")
         user = json.loads(server.command("user", "create", "ada@example.com", *args, stdin=f"{PASSWORD}\n"))
@@ -137,7 +137,7 @@ def _passwords(client: httpx2.Client, server: ServerProcess, planted: Planted) -
 def _keys(client: httpx2.Client, planted: Planted) -> dict[str, str]:
     cookie, session = _session(client, NEW_PASSWORD)
     made = _ok(client.post("/api/keys", json={"name": "robot"}, headers=session))
-    planted.plant(second_cookie=cookie, key=made["secret"].rpartition("_")[2])
+    planted.plant(second_cookie=cookie, key=made["secret"].split("_", 2)[2])
     headers = {"Authorization": f"Bearer {made['secret']}"}
     _ok(client.get("/api/wallet", headers=headers))
     assert client.get("/api/wallet", headers={"Authorization": f"Bearer {made['secret']}x"}).status_code == 401

@@ -31,7 +31,9 @@ async def test_a_tenant_is_found_by_slug_and_by_id(house: House) -> None:
             await tenants.find_tenant(tx, "nobody")
 
 
-@pytest.mark.parametrize("slug", ["", "-a", "a-", "A", "a b", "a/b", "ä", "a" * 64, "a\n", "01a1de6b-58b3-7003-9892-999be8071f26"])
+@pytest.mark.parametrize(
+    "slug", ["", "-a", "a-", "A", "a b", "a/b", "ä", "a" * 64, "a\n", "01a1de6b-58b3-7003-9892-999be8071f26"]
+)
 async def test_a_slug_that_is_none_is_refused(house: House, slug: str) -> None:
     with pytest.raises(InvalidInput, match="slug"):
         async with house.control_tx() as tx:
