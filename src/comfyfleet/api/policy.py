@@ -71,28 +71,42 @@ class SignedMessage(Policy):
         return None
 
 
+async def known_caller(
+    request: Request,
+    house: TheHouse,
+    options: TheOptions,
+    limits: TheLimits,
+    later: BackgroundTasks,
+    key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
+    _session: Annotated[str | None, Security(_cookie)] = None,
+) -> Caller:
+    """Who is asking, by key or session; counted, so that nobody asks too often."""
+    caller = await _authenticate(request, house, key, later)
+    await limits.spend(options.requests_per_minute_per_key, "caller", str(caller.credential))
+    return caller
+
+
+KnownCaller = Annotated[Caller, Depends(known_caller)]
+
+
+class AnyCaller(Policy):
+    """Anybody who is known: a tenant's user or an operator."""
+
+    async def __call__(self, caller: KnownCaller) -> Caller:
+        return caller
+
+
 class TenantCaller(Policy):
-    """A user of a tenant, by key or session, whose credential has the scope."""
+    """A user of a tenant whose credential has the scope."""
 
     def __init__(self, scope: Scope, *, even_suspended: bool = False) -> None:
         self.scope = scope
         self.even_suspended = even_suspended
 
-    async def __call__(
-        self,
-        request: Request,
-        house: TheHouse,
-        options: TheOptions,
-        limits: TheLimits,
-        later: BackgroundTasks,
-        key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
-        _session: Annotated[str | None, Security(_cookie)] = None,
-    ) -> Caller:
-        caller = await _authenticate(request, house, key, later)
+    async def __call__(self, request: Request, caller: KnownCaller, options: TheOptions, limits: TheLimits) -> Caller:
         home = home_of(caller)
-        _require(caller, self.scope)
-        await limits.spend(options.requests_per_minute_per_key, "caller", str(caller.credential))
         await limits.spend(options.requests_per_minute_per_tenant, "tenant", str(home.tenant_id))
+        _require(caller, self.scope)
         changes = request.method not in SAFE_METHODS and not self.even_suspended
         if changes and home.status is TenantStatus.SUSPENDED:
             raise TenantSuspended
@@ -100,44 +114,15 @@ class TenantCaller(Policy):
 
 
 class OperatorCaller(Policy):
-    """An operator of the installation, by key or session."""
+    """An operator of the installation."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
 
-    async def __call__(
-        self,
-        request: Request,
-        house: TheHouse,
-        options: TheOptions,
-        limits: TheLimits,
-        later: BackgroundTasks,
-        key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
-        _session: Annotated[str | None, Security(_cookie)] = None,
-    ) -> Caller:
-        caller = await _authenticate(request, house, key, later)
+    async def __call__(self, caller: KnownCaller) -> Caller:
         if caller.role is not Role.OPERATOR:
             raise Forbidden("This is for operators of the installation.")
         _require(caller, self.scope)
-        await limits.spend(options.requests_per_minute_per_key, "caller", str(caller.credential))
-        return caller
-
-
-class AnyCaller(Policy):
-    """Anybody who is known: a tenant's user or an operator."""
-
-    async def __call__(
-        self,
-        request: Request,
-        house: TheHouse,
-        options: TheOptions,
-        limits: TheLimits,
-        later: BackgroundTasks,
-        key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
-        _session: Annotated[str | None, Security(_cookie)] = None,
-    ) -> Caller:
-        caller = await _authenticate(request, house, key, later)
-        await limits.spend(options.requests_per_minute_per_key, "caller", str(caller.credential))
         return caller
 
 
