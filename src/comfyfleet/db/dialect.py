@@ -1,9 +1,11 @@
 """Every difference between PostgreSQL and SQLite that a statement can meet. There is no other place."""
 
+import json
 import sqlite3
 import time
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -13,6 +15,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeEngine
 
 from comfyfleet.db.types import UtcTime
 
@@ -29,18 +32,20 @@ class DatabaseTime(FunctionElement[datetime]):
     inherit_cache = True
     type = UtcTime()
 
-    def __init__(self, seconds: float = 0.0) -> None:
-        super().__init__(
-            sa.bindparam(CLOCK_OFFSET, type_=sa.Float()),
-            sa.bindparam("plus_s", float(seconds), type_=sa.Float(), unique=True),
-        )
+    def __init__(self, seconds: "float | sa.ColumnElement[float]" = 0.0) -> None:
+        plus = sa.bindparam("plus_s", seconds, type_=sa.Float(), unique=True) if _is_number(seconds) else seconds
+        super().__init__(sa.bindparam(CLOCK_OFFSET, type_=sa.Float()), plus)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float))
 
 
 def now() -> DatabaseTime:
     return DatabaseTime()
 
 
-def seconds_from_now(seconds: float) -> DatabaseTime:
+def seconds_from_now(seconds: "float | sa.ColumnElement[float]") -> DatabaseTime:
     return DatabaseTime(seconds)
 
 
@@ -56,6 +61,88 @@ def _postgresql_time(element: DatabaseTime, compiler: SQLCompiler, **kw: Any) ->
 def _sqlite_time(element: DatabaseTime, compiler: SQLCompiler, **kw: Any) -> str:
     offset, plus = (compiler.process(clause, **kw) for clause in element.clauses)
     return f"(strftime('%Y-%m-%dT%H:%M:%f', 'now', ({offset} + {plus}) || ' seconds') || '000Z')"
+
+
+class SecondsBetween(FunctionElement[float]):
+    """How long from one instant to another."""
+
+    inherit_cache = True
+    type = sa.Float()
+
+    def __init__(self, earlier: "sa.ColumnElement[Any] | DatabaseTime", later: "sa.ColumnElement[Any] | DatabaseTime"):
+        super().__init__(earlier, later)
+
+
+@compiles(SecondsBetween)
+@compiles(SecondsBetween, "postgresql")
+def _postgresql_between(element: SecondsBetween, compiler: SQLCompiler, **kw: Any) -> str:
+    earlier, later = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"EXTRACT(EPOCH FROM ({later}) - ({earlier}))::float8"
+
+
+@compiles(SecondsBetween, "sqlite")
+def _sqlite_between(element: SecondsBetween, compiler: SQLCompiler, **kw: Any) -> str:
+    earlier, later = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"((julianday({later}) - julianday({earlier})) * 86400.0)"
+
+
+class Larger(FunctionElement[Any]):
+    """The larger of two values: GREATEST here, MAX there."""
+
+    inherit_cache = True
+
+    def __init__(self, one: Any, other: Any) -> None:
+        super().__init__(one, other)
+        self.type = self.clauses.clauses[0].type
+
+
+@compiles(Larger)
+@compiles(Larger, "postgresql")
+def _postgresql_larger(element: Larger, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"GREATEST({compiler.process(element.clauses, **kw)})"
+
+
+@compiles(Larger, "sqlite")
+def _sqlite_larger(element: Larger, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"MAX({compiler.process(element.clauses, **kw)})"
+
+
+class _BatchRows(FunctionElement[Any]):
+    """Rows that travel in one parameter: the statement is the same text for one row and for five hundred."""
+
+    inherit_cache = True
+
+    def __init__(self, columns: dict[str, TypeEngine[Any]], rows: list[dict[str, Any]]) -> None:
+        self.columns_by_name = columns
+        # Named after its columns: statements over other columns must not share a cached text.
+        name = "rows_" + "_".join(columns)
+        text = json.dumps([{key: _json_value(value) for key, value in row.items()} for row in rows])
+        super().__init__(sa.bindparam(name, text, type_=sa.Text()))
+
+
+def batch_rows(name: str, columns: dict[str, TypeEngine[Any]], rows: list[dict[str, Any]]) -> sa.TableValuedAlias:
+    listed = [sa.column(key, kind) for key, kind in columns.items()]
+    return _BatchRows(columns, rows).table_valued(*listed, name=name)
+
+
+def _json_value(value: Any) -> Any:
+    return value.hex if isinstance(value, UUID) else value
+
+
+@compiles(_BatchRows)
+@compiles(_BatchRows, "postgresql")
+def _postgresql_rows(element: _BatchRows, compiler: SQLCompiler, **kw: Any) -> str:
+    kinds = {key: kind.compile(dialect=compiler.dialect) for key, kind in element.columns_by_name.items()}
+    listed = ", ".join(f"{key} {kind}" for key, kind in kinds.items())
+    rows = compiler.process(element.clauses, **kw)
+    return f"(SELECT * FROM jsonb_to_recordset(CAST({rows} AS jsonb)) AS r({listed}))"  # noqa: S608 names of ours
+
+
+@compiles(_BatchRows, "sqlite")
+def _sqlite_rows(element: _BatchRows, compiler: SQLCompiler, **kw: Any) -> str:
+    listed = ", ".join(f"json_extract(value, '$.{key}') AS {key}" for key in element.columns_by_name)
+    rows = compiler.process(element.clauses, **kw)
+    return f"(SELECT {listed} FROM json_each({rows}))"  # noqa: S608 names of ours
 
 
 def insert_once(table: sa.Table) -> postgresql.Insert:
@@ -128,3 +215,26 @@ def append_only(dialect: str, table: str) -> list[str]:
         f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} "
         f"FOR EACH STATEMENT EXECUTE FUNCTION {table}_refuse()",
     ]
+
+
+class InEach(FunctionElement[bool]):
+    """`column` is one of the few rows of a correlated, limited subquery: a lateral join that both engines can do."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+    def __init__(self, column: sa.ColumnElement[Any], rows: sa.Select[Any]) -> None:
+        super().__init__(column, rows.scalar_subquery())
+
+
+@compiles(InEach)
+@compiles(InEach, "postgresql")
+def _postgresql_in_each(element: InEach, compiler: SQLCompiler, **kw: Any) -> str:
+    column, rows = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"{column} = ANY(ARRAY{rows})"
+
+
+@compiles(InEach, "sqlite")
+def _sqlite_in_each(element: InEach, compiler: SQLCompiler, **kw: Any) -> str:
+    column, rows = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"{column} IN {rows}"

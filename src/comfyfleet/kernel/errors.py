@@ -3,6 +3,7 @@
     FleetError
     ├── NotFound                 404
     ├── Conflict                 409   IllegalMove  DuplicateKey  AlreadyExists  UploadMissing  UploadMismatch
+    │                                  LeaseLost  Superseded
     ├── Refused                  422   InsufficientTokens  BalanceLimit  InvalidInput  InvalidCursor  LinkSpent
     │   └── LimitReached         429
     ├── Unauthenticated          401
@@ -93,6 +94,26 @@ class UploadMismatch(Conflict):
 
     def __init__(self, *, expected_bytes: int, found_bytes: int) -> None:
         super().__init__(expected_bytes=expected_bytes, found_bytes=found_bytes)
+
+
+class LeaseLost(Conflict):
+    """The lease is somebody else's by now, or over. Whatever the caller made under it must be thrown away."""
+
+    code = "lease_lost"
+    text = "The lease on dispatch {dispatch_id} does not stand: {reason}. Stop, and discard the result."
+
+    def __init__(self, dispatch_id: object, reason: str) -> None:
+        super().__init__(dispatch_id=str(dispatch_id), reason=reason)
+
+
+class Superseded(Conflict):
+    """Another process has registered under this worker's name since."""
+
+    code = "superseded"
+    text = "Worker {worker_id!r} was taken over by a newer process. Stop this one."
+
+    def __init__(self, worker_id: str) -> None:
+        super().__init__(worker_id=worker_id)
 
 
 class Refused(FleetError):

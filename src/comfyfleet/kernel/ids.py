@@ -14,6 +14,11 @@ WalletId = NewType("WalletId", UUID)
 TransactionId = NewType("TransactionId", UUID)
 JobId = NewType("JobId", UUID)
 FileId = NewType("FileId", UUID)
+DispatchId = NewType("DispatchId", UUID)  # the same UUID as its job's
+WorkflowId = NewType("WorkflowId", UUID)
+WorkerId = NewType("WorkerId", UUID)
+FleetId = NewType("FleetId", UUID)
+LaneId = NewType("LaneId", int)
 
 
 def new_id() -> UUID:

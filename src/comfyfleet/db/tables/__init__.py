@@ -1,19 +1,55 @@
 """The schema: one file per slice, two databases."""
 
 from comfyfleet.db.tables.base import CENTRAL, TENANT
+from comfyfleet.db.tables.dispatch import (
+    ai_job_dispatches,
+    dispatch_attempts,
+    dispatch_payloads,
+    failover_blocks,
+    fair_shares,
+    lanes,
+    settlements,
+    upkeep_ticks,
+)
+from comfyfleet.db.tables.fleet import (
+    comfyui_fleets,
+    comfyui_workers,
+    comfyui_workflow_fleets,
+    fleet_secrets,
+    worker_workflows,
+)
+from comfyfleet.db.tables.jobs import ai_jobs, submissions
 from comfyfleet.db.tables.ledger import token_transactions, token_wallets
 from comfyfleet.db.tables.storage import files
 from comfyfleet.db.tables.tenants import api_keys, one_time_links, tenants, users, web_sessions
+from comfyfleet.db.tables.workflows import effects, workflows
 
 __all__ = [
     "CENTRAL",
     "TENANT",
+    "ai_job_dispatches",
+    "ai_jobs",
     "api_keys",
+    "comfyui_fleets",
+    "comfyui_workers",
+    "comfyui_workflow_fleets",
+    "dispatch_attempts",
+    "dispatch_payloads",
+    "effects",
+    "failover_blocks",
+    "fair_shares",
     "files",
+    "fleet_secrets",
+    "lanes",
     "one_time_links",
+    "settlements",
+    "submissions",
     "tenants",
     "token_transactions",
     "token_wallets",
+    "upkeep_ticks",
     "users",
     "web_sessions",
+    "worker_workflows",
+    "workflows",
 ]

@@ -1,0 +1,74 @@
+"""Central: workers, the fleets they belong to, and what a fleet may run."""
+
+import sqlalchemy as sa
+
+from comfyfleet.db.tables.base import CENTRAL, created_at, id_column, one_of
+from comfyfleet.db.types import Json, UtcTime
+
+comfyui_fleets = sa.Table(
+    "comfyui_fleets",
+    CENTRAL,
+    id_column(),
+    sa.Column("slug", sa.Text(), nullable=False),
+    sa.Column("stage", sa.Text(), nullable=False),
+    sa.Column("name", sa.Text(), nullable=False),
+    created_at(),
+    sa.UniqueConstraint("slug", "stage"),
+)
+
+comfyui_workflow_fleets = sa.Table(
+    "comfyui_workflow_fleets",
+    CENTRAL,
+    sa.Column("fleet_id", sa.Uuid(), sa.ForeignKey("comfyui_fleets.id"), primary_key=True),
+    sa.Column("workflow_id", sa.Uuid(), sa.ForeignKey("workflows.id"), primary_key=True),
+    sa.Column("is_active", sa.Boolean(), nullable=False),
+    created_at(),
+)
+
+fleet_secrets = sa.Table(
+    "fleet_secrets",
+    CENTRAL,
+    id_column(),
+    sa.Column("name", sa.Text(), nullable=False),
+    sa.Column("secret_hash", sa.Text(), nullable=False, unique=True),
+    sa.Column("retired_at", UtcTime(), nullable=True),
+    created_at(),
+)
+
+comfyui_workers = sa.Table(
+    "comfyui_workers",
+    CENTRAL,
+    id_column(),
+    sa.Column("worker_id", sa.Text(), nullable=False, unique=True),
+    sa.Column("fleet_id", sa.Uuid(), sa.ForeignKey("comfyui_fleets.id"), nullable=True, index=True),
+    sa.Column("registration_source", sa.Text(), nullable=False),
+    sa.Column("status", sa.Text(), nullable=False),
+    sa.Column("is_approved", sa.Boolean(), nullable=False),
+    sa.Column("is_draining", sa.Boolean(), nullable=False),
+    # A take-over of the same worker_id is a new incarnation; whatever the old one sends is refused.
+    sa.Column("incarnation", sa.BigInteger(), nullable=False),
+    sa.Column("token_hash", sa.Text(), nullable=False, unique=True),
+    sa.Column("boot_id", sa.Text(), nullable=True),
+    sa.Column("capabilities", Json, nullable=False),
+    sa.Column("providers", Json, nullable=False),
+    sa.Column("max_concurrency", sa.Integer(), nullable=False),
+    sa.Column("current_load", sa.Integer(), nullable=False),
+    sa.Column("address", sa.Text(), nullable=False),
+    sa.Column("takeovers", sa.Integer(), nullable=False),
+    sa.Column("takeovers_since", UtcTime(), nullable=True),
+    sa.Column("last_seen_at", UtcTime(), nullable=False),
+    created_at(),
+    one_of("status", ["pending", "approved", "draining", "revoked", "gone"]),
+    one_of("registration_source", ["fleet"]),
+    # The seeds' two columns say the same as the status: they are kept for whoever reads them.
+    sa.CheckConstraint("is_approved = (status IN ('approved', 'draining'))", name="approved_follows_status"),
+    sa.CheckConstraint("is_draining = (status = 'draining')", name="draining_follows_status"),
+    sa.CheckConstraint("max_concurrency BETWEEN 1 AND 1000", name="max_concurrency"),
+)
+
+worker_workflows = sa.Table(
+    "worker_workflows",
+    CENTRAL,
+    sa.Column("worker_id", sa.Uuid(), sa.ForeignKey("comfyui_workers.id"), primary_key=True),
+    sa.Column("workflow_id", sa.Uuid(), sa.ForeignKey("workflows.id"), primary_key=True),
+)

@@ -1,0 +1,51 @@
+"""The leased queue. It hands each dispatch to one holder at a time, and knows neither jobs nor money."""
+
+from comfyfleet.dispatch.cancel import cancel_dispatch
+from comfyfleet.dispatch.enqueue import enqueue_dispatch
+from comfyfleet.dispatch.expire import expire_leases, fail_overdue, promote_delayed
+from comfyfleet.dispatch.failures import FailureClass
+from comfyfleet.dispatch.finish import Report, complete_dispatches, fail_dispatch
+from comfyfleet.dispatch.heartbeat import Beat, Extended, extend_leases
+from comfyfleet.dispatch.lease import lease_dispatches
+from comfyfleet.dispatch.lifecycle import DispatchStatus
+from comfyfleet.dispatch.model import (
+    Ask,
+    Dispatch,
+    Ended,
+    Grant,
+    Holder,
+    LeaseProof,
+    NewDispatch,
+    Provider,
+    QueueRules,
+)
+from comfyfleet.dispatch.requeue import requeue_dispatch
+from comfyfleet.dispatch.tokens import LeaseSigner
+
+__all__ = [
+    "Ask",
+    "Beat",
+    "Dispatch",
+    "DispatchStatus",
+    "Ended",
+    "Extended",
+    "FailureClass",
+    "Grant",
+    "Holder",
+    "LeaseProof",
+    "LeaseSigner",
+    "NewDispatch",
+    "Provider",
+    "QueueRules",
+    "Report",
+    "cancel_dispatch",
+    "complete_dispatches",
+    "enqueue_dispatch",
+    "expire_leases",
+    "extend_leases",
+    "fail_dispatch",
+    "fail_overdue",
+    "lease_dispatches",
+    "promote_delayed",
+    "requeue_dispatch",
+]

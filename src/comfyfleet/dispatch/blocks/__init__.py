@@ -1,0 +1,61 @@
+"""Blocks: a worker keeps away from a workflow structure that failed on it, for a while; then one probe decides."""
+
+from collections import defaultdict
+from typing import Any
+
+from comfyfleet.db import ControlTx
+from comfyfleet.dispatch.blocks import sql
+from comfyfleet.dispatch.failures import POLICIES, FailureClass
+from comfyfleet.dispatch.matching import EVERY_STRUCTURE, Block
+from comfyfleet.dispatch.model import Dispatch, QueueRules
+from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
+
+
+async def blocks_of(tx: ControlTx, worker_ids: list[WorkerId]) -> dict[WorkerId, list[Block]]:
+    found: dict[WorkerId, list[Block]] = defaultdict(list)
+    for row in await tx.all(sql.blocks_of(worker_ids)):
+        block = Block(row.structure_hash, row.tenant_id, half_open=bool(row.half_open), probing=bool(row.probing))
+        found[row.worker_id].append(block)
+    return found
+
+
+async def start_probe(
+    tx: ControlTx, worker_id: WorkerId, structure_hash: str, dispatch_id: DispatchId, *, probe_s: float
+) -> bool:
+    statement = sql.start_probe(worker_id, structure_hash, dispatch_id, probe_s=probe_s)
+    return await tx.maybe(statement) is not None
+
+
+async def learn_from_success(tx: ControlTx, dispatch: Dispatch, worker_id: WorkerId) -> bool:
+    """Success deletes the block. True: there was one."""
+    structure_hash = await _structure_hash(tx, dispatch.lane)
+    ended = [await tx.maybe(sql.end_block(worker_id, each)) for each in (structure_hash, EVERY_STRUCTURE)]
+    return any(row is not None for row in ended)
+
+
+async def learn_from_failure(
+    tx: ControlTx, dispatch: Dispatch, worker_id: WorkerId, failure: FailureClass, *, rules: QueueRules
+) -> Any | None:
+    """What the user put in never blocks: a bad prompt is not a bad pair."""
+    await tx.run(sql.end_probe(dispatch.id))
+    blocks = POLICIES[failure].blocks
+    if blocks == "nothing":
+        return None
+    whole_server = blocks == "server"
+    statement = sql.record_failure(
+        worker_id,
+        EVERY_STRUCTURE if whole_server else await _structure_hash(tx, dispatch.lane),
+        dispatch.tenant_id,
+        for_all=whole_server,
+        cooldown_s=rules.block_cooldown_s,
+        failures_max=rules.max_failures_before_block,
+    )
+    return await tx.one(statement)
+
+
+async def forget_probe(tx: ControlTx, dispatch_id: DispatchId) -> None:
+    await tx.run(sql.end_probe(dispatch_id))
+
+
+async def _structure_hash(tx: ControlTx, lane: LaneId) -> str:
+    return str((await tx.one(sql.hash_of_lane(lane))).structure_hash)

@@ -1,0 +1,93 @@
+"""Statements over blocks."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Executable
+from sqlalchemy.dialects import postgresql
+
+from comfyfleet.db.dialect import batch_rows, now, seconds_from_now
+from comfyfleet.db.tables import failover_blocks, lanes
+from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
+
+k = failover_blocks
+
+
+def blocks_of(worker_ids: list[WorkerId]) -> sa.Select[Any]:
+    asked = batch_rows("asked", {"worker_id": sa.Uuid()}, [{"worker_id": each} for each in worker_ids])
+    return sa.select(
+        k.c.worker_id,
+        k.c.structure_hash,
+        k.c.tenant_id,
+        (k.c.blocked_until <= now()).label("half_open"),
+        sa.and_(k.c.probe_dispatch_id.is_not(None), k.c.probe_until > now()).label("probing"),
+    ).join(asked, asked.c.worker_id == k.c.worker_id)
+
+
+def start_probe(worker_id: WorkerId, structure_hash: str, dispatch_id: DispatchId, *, probe_s: float) -> sa.Update:
+    """Exactly one: only when the cooldown is over and no other probe is under way."""
+    return (
+        sa.update(k)
+        .where(
+            k.c.worker_id == worker_id,
+            k.c.structure_hash == structure_hash,
+            k.c.blocked_until <= now(),
+            sa.or_(k.c.probe_dispatch_id.is_(None), k.c.probe_until <= now()),
+        )
+        .values(probe_dispatch_id=dispatch_id, probe_until=seconds_from_now(probe_s))
+        .returning(k.c.worker_id)
+    )
+
+
+def record_failure(
+    worker_id: WorkerId,
+    structure_hash: str,
+    tenant_id: TenantId,
+    *,
+    for_all: bool,
+    cooldown_s: float,
+    failures_max: int,
+) -> sa.Insert:
+    """The first failure blocks its own tenant; a second tenant's, or a fault of the server, blocks all.
+
+    Below `failures_max` it only counts: the row's time is over before it starts. Each further failure doubles it.
+    """
+    first_s = cooldown_s if failures_max <= 1 else 0.0
+    insert = postgresql.insert(k).values(
+        worker_id=worker_id,
+        structure_hash=structure_hash,
+        tenant_id=None if for_all else tenant_id,
+        failure_count=1,
+        cooldown_s=cooldown_s,
+        blocked_until=seconds_from_now(first_s),
+        created_at=now(),
+    )
+    blocks_now = k.c.failure_count + 1 >= failures_max
+    doubled = sa.case((k.c.failure_count >= failures_max, k.c.cooldown_s * 2), else_=k.c.cooldown_s)
+    scope = sa.case(
+        (sa.literal(for_all, sa.Boolean()), sa.null()), (k.c.tenant_id == tenant_id, k.c.tenant_id), else_=sa.null()
+    )
+    return insert.on_conflict_do_update(
+        index_elements=[k.c.worker_id, k.c.structure_hash],
+        set_={
+            "tenant_id": scope,
+            "failure_count": k.c.failure_count + 1,
+            "cooldown_s": doubled,
+            "blocked_until": sa.case((blocks_now, seconds_from_now(doubled)), else_=now()),
+            "probe_dispatch_id": None,
+            "probe_until": None,
+        },
+    ).returning(*k.c)
+
+
+def end_block(worker_id: WorkerId, structure_hash: str) -> Executable:
+    return sa.delete(k).where(k.c.worker_id == worker_id, k.c.structure_hash == structure_hash).returning(*k.c)
+
+
+def end_probe(dispatch_id: DispatchId) -> sa.Update:
+    """The probe neither succeeded nor failed: the next one may try."""
+    return sa.update(k).where(k.c.probe_dispatch_id == dispatch_id).values(probe_dispatch_id=None, probe_until=None)
+
+
+def hash_of_lane(lane: LaneId) -> sa.Select[Any]:
+    return sa.select(lanes.c.structure_hash).where(lanes.c.id == lane)

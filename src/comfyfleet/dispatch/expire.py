@@ -1,0 +1,73 @@
+"""What nobody reports on: leases that ran out, runs past their deadline, waits past theirs, pauses that are over."""
+
+import random
+from typing import Any
+
+from comfyfleet.db import ControlTx
+from comfyfleet.dispatch import blocks, sql
+from comfyfleet.dispatch.failures import FailureClass
+from comfyfleet.dispatch.finish import write_settlements
+from comfyfleet.dispatch.lifecycle import DispatchEvent
+from comfyfleet.dispatch.model import Dispatch
+from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.ids import LaneId
+
+BATCH = 100
+
+
+async def expire_leases(tx: ControlTx, *, rows: int = BATCH, chance: random.Random) -> int:
+    """Back to the queue after a pause; failed and refunded when attempts are used up or the run deadline passed.
+
+    The condition stands in the UPDATE: a lease that its worker ended, or another sweeper took, is left alone.
+    """
+    found = await tx.all(sql.expired(rows=rows))
+    count = 0
+    for row in found:
+        count += await _expire(tx, row, chance=chance.random())
+    return count
+
+
+async def _expire(tx: ControlTx, row: Any, *, chance: float) -> int:
+    dispatch = Dispatch.from_row(row)
+    failure, error = _verdict(dispatch, past_deadline=bool(row.past_deadline))
+    key = {
+        "id": row.id,
+        "epoch": row.epoch,
+        "lease_hash": row.lease_hash,
+        "worker_id": row.worker_id,
+        "incarnation": row.incarnation,
+        "error_class": failure.value,
+        "last_error": error,
+    }
+    final = dispatch.exhausted or row.past_deadline
+    if final:
+        moved = await tx.maybe(sql.finish([{**key, "provider_job_id": None}], DispatchEvent.FAIL))
+    else:
+        moved = await tx.maybe(sql.delay([{**key, "pause_s": backoff_s(dispatch.attempts, chance=chance)}]))
+    if moved is None:
+        return 0
+    reason = "deadline" if row.past_deadline else "expired"
+    attempt = {"id": row.id, "epoch": row.epoch, "reason": reason, "request_digest": None, "status": None}
+    await tx.run(sql.end_attempts([attempt]))
+    await write_settlements(tx, [moved], {})
+    await blocks.forget_probe(tx, dispatch.id)
+    return 1
+
+
+def _verdict(dispatch: Dispatch, *, past_deadline: bool) -> tuple[FailureClass, str]:
+    if past_deadline:
+        return FailureClass.TIMEOUT, "The job ran longer than its deadline allows."
+    if dispatch.exhausted:
+        return FailureClass.INFRA, "Every worker that tried this job was lost."
+    return FailureClass.INFRA, "The worker stopped answering."
+
+
+async def promote_delayed(tx: ControlTx, *, rows: int = BATCH) -> list[LaneId]:
+    """Pauses that are over. The lanes, so that somebody can be woken."""
+    return [row.lane for row in await tx.all(sql.promote(rows=rows))]
+
+
+async def fail_overdue(tx: ControlTx, *, rows: int = BATCH) -> int:
+    found = await tx.all(sql.fail_overdue(rows=rows))
+    await write_settlements(tx, found, {})
+    return len(found)

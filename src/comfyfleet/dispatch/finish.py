@@ -1,0 +1,140 @@
+"""A lease ends with an outcome. The row's move and the settlement are one transaction; all else follows from them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from comfyfleet.db import ControlTx
+from comfyfleet.dispatch import blocks, sql
+from comfyfleet.dispatch.failures import POLICIES, FailureClass
+from comfyfleet.dispatch.heartbeat import lease_key
+from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
+from comfyfleet.dispatch.model import Dispatch, Ended, LeaseProof, QueueRules
+from comfyfleet.dispatch.tokens import LeaseSigner, epoch_of
+from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.errors import LeaseLost
+from comfyfleet.kernel.ids import DispatchId, new_id
+
+ERROR_CHARS_MAX = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a worker says of the end of a lease. `digest` tells a repeated call from a different one."""
+
+    proof: LeaseProof
+    digest: str
+    detail: dict[str, Any] = field(default_factory=dict)
+    provider_job_id: str | None = None
+    failure: FailureClass | None = None
+    error: str | None = None
+
+
+async def complete_dispatches(
+    tx: ControlTx, reports: Sequence[Report], *, signer: LeaseSigner
+) -> dict[DispatchId, Ended | LeaseLost]:
+    """Each by its own lease: one that is lost does not hold up the others."""
+    rows = await tx.all(sql.finish([_row(report) for report in reports], DispatchEvent.COMPLETE))
+    ended = await _close(tx, rows, {report.proof.dispatch_id: report for report in reports}, reason="completed")
+    for row in rows:
+        await blocks.learn_from_success(tx, Dispatch.from_row(row), row.worker_id)
+    return await _with_the_rest(tx, reports, ended, signer=signer)
+
+
+async def fail_dispatch(
+    tx: ControlTx, report: Report, *, signer: LeaseSigner, rules: QueueRules, chance: float
+) -> Ended | LeaseLost:
+    """Tried again elsewhere if its class allows and attempts are left; otherwise failed for good."""
+    failure = report.failure or FailureClass.INFRA
+    proof = report.proof
+    found = await tx.maybe(sql.by_id(proof.dispatch_id))
+    again = found is not None and POLICIES[failure].retried and not Dispatch.from_row(found).exhausted
+    if again and found is not None:
+        row = await tx.maybe(sql.delay([{**_row(report), "pause_s": backoff_s(found.attempts, chance=chance)}]))
+    else:
+        event = DispatchEvent.CANCEL if failure is FailureClass.CANCELLED else DispatchEvent.FAIL
+        row = await tx.maybe(sql.finish([_row(report)], event))
+    rows = [row] if row is not None else []
+    ended = await _close(tx, rows, {proof.dispatch_id: report}, reason=failure.value)
+    for each in rows:
+        await blocks.learn_from_failure(tx, Dispatch.from_row(each), proof.holder.worker_id, failure, rules=rules)
+    return (await _with_the_rest(tx, [report], ended, signer=signer))[proof.dispatch_id]
+
+
+async def write_settlements(tx: ControlTx, rows: Sequence[Any], details: dict[DispatchId, dict[str, Any]]) -> None:
+    """For every row that has just become terminal, in the transaction that made it so."""
+    terminal = [row for row in rows if row.status in DISPATCH.terminal]
+    if terminal:
+        await tx.run(sql.insert_settlements([_settlement(row, details.get(row.id, {})) for row in terminal]))
+
+
+async def _close(
+    tx: ControlTx, rows: Sequence[Any], reports: dict[DispatchId, Report], *, reason: str
+) -> dict[DispatchId, Ended | LeaseLost]:
+    if not rows:
+        return {}
+    attempts = [
+        {
+            "id": row.id,
+            "epoch": row.epoch,
+            "reason": reason,
+            "request_digest": reports[row.id].digest,
+            "status": row.status,
+        }
+        for row in rows
+    ]
+    await tx.run(sql.end_attempts(attempts))
+    await write_settlements(tx, rows, {key: report.detail for key, report in reports.items()})
+    return {row.id: Ended(row.id, DispatchStatus(row.status)) for row in rows}
+
+
+async def _with_the_rest(
+    tx: ControlTx, reports: Sequence[Report], ended: dict[DispatchId, Ended | LeaseLost], *, signer: LeaseSigner
+) -> dict[DispatchId, Ended | LeaseLost]:
+    """A guard that did not hold: the call came twice, or the lease is lost. The attempt's row knows which."""
+    for report in reports:
+        if report.proof.dispatch_id not in ended:
+            ended[report.proof.dispatch_id] = await _explain(tx, report, signer=signer)
+    return ended
+
+
+async def _explain(tx: ControlTx, report: Report, *, signer: LeaseSigner) -> Ended | LeaseLost:
+    proof = report.proof
+    attempt = await tx.maybe(sql.attempt(proof.dispatch_id, epoch_of(proof.token)))
+    if attempt is None or not proof.token.matches(_digest(signer, proof, attempt)):
+        return LeaseLost(proof.dispatch_id, "the token is not one of this dispatch")
+    if attempt.request_digest == report.digest and attempt.answered_status is not None:
+        return Ended(proof.dispatch_id, DispatchStatus(attempt.answered_status), replayed=True)
+    return LeaseLost(proof.dispatch_id, f"the attempt ended before ({attempt.reason or 'it is another process now'})")
+
+
+def _digest(signer: LeaseSigner, proof: LeaseProof, attempt: Any) -> str:
+    return signer.token(
+        proof.dispatch_id,
+        epoch=attempt.epoch,
+        nonce=attempt.nonce,
+        worker_id=attempt.worker_id,
+        incarnation=attempt.incarnation,
+    ).digest()
+
+
+def _row(report: Report) -> dict[str, Any]:
+    return {
+        **lease_key(report.proof),
+        "error_class": report.failure.value if report.failure else None,
+        "last_error": report.error[:ERROR_CHARS_MAX] if report.error else None,
+        "provider_job_id": report.provider_job_id,
+    }
+
+
+def _settlement(row: Any, detail: dict[str, Any]) -> dict[str, Any]:
+    said = {"error_class": row.error_class, "error": row.last_error, "epoch": row.epoch, **detail}
+    return {
+        "id": new_id(),
+        "dispatch_id": row.id,
+        "tenant_id": row.tenant_id,
+        "pool": row.pool,
+        "outcome": row.status,
+        "detail": json.dumps(said),
+    }

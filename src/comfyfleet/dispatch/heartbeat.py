@@ -1,0 +1,49 @@
+"""A worker shows that it is alive, and its leases live on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from comfyfleet.db import ControlTx
+from comfyfleet.dispatch import sql
+from comfyfleet.dispatch.model import LeaseProof, QueueRules
+from comfyfleet.dispatch.tokens import epoch_of
+from comfyfleet.kernel.ids import DispatchId
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    proof: LeaseProof
+    provider_job_id: str | None = None
+    service_status: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    lease_s: float
+    deadline_s: float
+    cancel_requested: bool
+
+
+async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRules) -> dict[DispatchId, Extended]:
+    """Those that come back are extended; a lease that is missing is lost. One call may renew many."""
+    if not beats:
+        return {}
+    rows = [
+        {**lease_key(beat.proof), "provider_job_id": beat.provider_job_id, "service_status": beat.service_status}
+        for beat in beats
+    ]
+    extended = await tx.all(sql.extend(rows, ttl_s=rules.lease_ttl_s))
+    await tx.run(sql.confirm_attempts([{"id": row["id"], "epoch": row["epoch"]} for row in rows]))
+    return {row.id: Extended(row.lease_s, row.deadline_s, row.cancel_requested_at is not None) for row in extended}
+
+
+def lease_key(proof: LeaseProof) -> dict[str, Any]:
+    """What the guard of every write under a lease compares."""
+    return {
+        "id": proof.dispatch_id,
+        "epoch": epoch_of(proof.token),
+        "lease_hash": proof.token.digest(),
+        "worker_id": proof.holder.worker_id,
+        "incarnation": proof.holder.incarnation,
+    }
