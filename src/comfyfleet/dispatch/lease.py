@@ -25,14 +25,15 @@ async def lease_dispatches(
     fresh = await _with_room(tx, [ask for ask in asks if ask not in granted and ask.lanes])
     if not fresh:
         return granted
-    pairings = match(fresh, await _look(tx, fresh), await blocks.blocks_of(tx, _workers(fresh)))
+    blocked = await blocks.blocks_of(tx, _workers(fresh))
+    pairings = match(fresh, await _look(tx, fresh, past_blocks=bool(blocked)), blocked)
     granted |= await _claim(tx, [each for each in pairings if await _may_probe(tx, each)], signer=signer, rules=rules)
     return granted
 
 
-async def _look(tx: ControlTx, asks: Sequence[Ask]) -> list[Head]:
+async def _look(tx: ControlTx, asks: Sequence[Ask], *, past_blocks: bool) -> list[Head]:
     lanes = sorted({lane for ask in asks for lane in ask.lanes})
-    rows = max(len(asks) + SPARE_HEADS, SKIPPED_ROWS_MAX)
+    rows = len(asks) + SPARE_HEADS + (SKIPPED_ROWS_MAX if past_blocks else 0)
     return [Head(**row._mapping) for row in await tx.all(sql.heads(lanes, rows=rows))]
 
 

@@ -1,0 +1,133 @@
+"""Who gets what: pure, so every rule is a line."""
+
+import random
+from itertools import count
+from typing import Any
+
+import pytest
+
+from comfyfleet.dispatch import Ask, Holder
+from comfyfleet.dispatch.matching import (
+    AFFINITY_WINDOW_S,
+    AGE_PER_CLASS_S,
+    AGED_CLASSES_MAX,
+    EVERY_STRUCTURE,
+    SKIPPED_ROWS_MAX,
+    Block,
+    Head,
+    aged_priority,
+    match,
+)
+from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId, new_id
+
+TENANT, OTHER = TenantId(new_id()), TenantId(new_id())
+_numbers = count(1)
+
+
+def a_head(lane: int = 1, **given: Any) -> Head:
+    return Head(
+        **{
+            "id": DispatchId(new_id()),
+            "lane": LaneId(lane),
+            "tenant_id": TENANT,
+            "structure_hash": f"hash-{lane}",
+            "priority": 0,
+            "waited_s": 1.0,
+            "epoch": 0,
+            "run_deadline_s": 60.0,
+            **given,
+        }
+    )
+
+
+def an_ask(*lanes: int, worker: WorkerId | None = None, warm: frozenset[str] = frozenset()) -> Ask:
+    holder = Holder(worker or WorkerId(new_id()), 1)
+    return Ask(holder, frozenset(LaneId(lane) for lane in lanes), 10, warm, poll_id=str(next(_numbers)))
+
+
+def chosen(asks: list[Ask], heads: list[Head], blocks: dict[WorkerId, list[Block]] | None = None) -> list[Head | None]:
+    pairings = {pairing.ask: pairing.head for pairing in match(asks, heads, blocks or {})}
+    return [pairings.get(ask) for ask in asks]
+
+
+def test_a_worker_gets_only_what_its_lanes_hold() -> None:
+    assert chosen([an_ask(2)], [a_head(1)]) == [None]
+    assert chosen([an_ask()], [a_head(1)]) == [None]
+
+
+def test_each_waiting_row_goes_to_one() -> None:
+    heads = [a_head(), a_head()]
+    found = chosen([an_ask(1) for _ in range(3)], heads)
+    assert found == [heads[0], heads[1], None]
+
+
+def test_priority_before_age_and_age_before_nothing() -> None:
+    old, high, young = a_head(1, waited_s=200), a_head(2, priority=1, waited_s=1), a_head(3, waited_s=100)
+    assert chosen([an_ask(1, 2, 3) for _ in range(3)], [old, high, young]) == [high, old, young]
+
+
+def test_waiting_lifts_a_low_priority_above_a_high_one_in_the_end() -> None:
+    low, high = a_head(1, waited_s=3 * AGE_PER_CLASS_S + 1), a_head(2, priority=2)
+    assert chosen([an_ask(1, 2)], [low, high]) == [low]
+    assert aged_priority(0, 10**9) == AGED_CLASSES_MAX
+    assert aged_priority(0, -5) == 0
+
+
+def test_what_is_warm_goes_first_within_a_bounded_window() -> None:
+    cold, warm = a_head(1, waited_s=10), a_head(2, waited_s=5)
+    assert chosen([an_ask(1, 2, warm=frozenset({"hash-2"}))], [cold, warm]) == [warm]
+    late = a_head(1, waited_s=AFFINITY_WINDOW_S)
+    assert chosen([an_ask(1, 2, warm=frozenset({"hash-2"}))], [late, warm]) == [late]
+
+
+def test_warmth_does_not_beat_priority() -> None:
+    high, warm = a_head(1, priority=1, waited_s=1), a_head(2, waited_s=5)
+    assert chosen([an_ask(1, 2, warm=frozenset({"hash-2"}))], [high, warm]) == [high]
+
+
+@pytest.mark.parametrize("structure_hash", ["hash-1", EVERY_STRUCTURE])
+def test_a_block_for_all_keeps_the_lane_away(structure_hash: str) -> None:
+    ask = an_ask(1)
+    block = Block(structure_hash, None, half_open=False, probing=False)
+    assert chosen([ask], [a_head()], {ask.holder.worker_id: [block]}) == [None]
+    assert chosen([an_ask(1)], [a_head()], {ask.holder.worker_id: [block]}) != [None]
+
+
+def test_a_block_of_one_tenant_lets_the_others_pass() -> None:
+    ask, theirs = an_ask(1), a_head(tenant_id=OTHER)
+    block = Block("hash-1", TENANT, half_open=False, probing=False)
+    assert chosen([ask], [a_head(), a_head(), theirs], {ask.holder.worker_id: [block]}) == [theirs]
+
+
+def test_the_look_past_a_blocked_tenant_is_bounded() -> None:
+    ask = an_ask(1)
+    block = Block("hash-1", TENANT, half_open=False, probing=False)
+    heads = [a_head() for _ in range(SKIPPED_ROWS_MAX)] + [a_head(tenant_id=OTHER)]
+    assert chosen([ask], heads, {ask.holder.worker_id: [block]}) == [None]
+
+
+def test_when_a_cooldown_is_over_exactly_one_of_500_goes_through() -> None:
+    worker = WorkerId(new_id())
+    asks = [an_ask(1, worker=worker) for _ in range(500)]
+    block = Block("hash-1", None, half_open=True, probing=False)
+    pairings = match(asks, [a_head() for _ in range(500)], {worker: [block]})
+    assert [pairing.probes for pairing in pairings] == ["hash-1"]
+    busy = Block("hash-1", None, half_open=True, probing=True)
+    assert match(asks, [a_head()], {worker: [busy]}) == []
+
+
+def test_nobody_idles_while_something_fits_and_nothing_goes_twice() -> None:
+    chance = random.Random(11)
+    for _ in range(200):
+        heads = [a_head(chance.randint(1, 4), waited_s=chance.random() * 100) for _ in range(chance.randint(0, 8))]
+        heads.sort(key=lambda head: head.lane)
+        asks = [an_ask(*chance.sample(range(1, 5), chance.randint(0, 4))) for _ in range(chance.randint(0, 8))]
+        found = chosen(asks, heads)
+        given = [head for head in found if head is not None]
+        assert len(given) == len({head.id for head in given})
+        left = [head for head in heads if head not in given]
+        for ask, head in zip(asks, found, strict=True):
+            if head is None:
+                assert not any(each.lane in ask.lanes for each in left)
+            else:
+                assert head.lane in ask.lanes
