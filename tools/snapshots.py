@@ -123,6 +123,17 @@ def statements(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
         yield ".without", function(**values)
 
 
+SAMPLES: dict[Any, Any] = {
+    UUID: UUID(int=1),
+    str: "text",
+    bytes: b"bytes",
+    bool: True,
+    int: 1,
+    float: 1.0,
+    datetime: datetime(2026, 1, 1, tzinfo=UTC),
+}
+
+
 def sample(hint: Any) -> Any:
     if isinstance(hint, typing.NewType):
         return sample(hint.__supertype__)
@@ -137,8 +148,9 @@ def sample(hint: Any) -> Any:
         return list(hint)[-1]
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return hint(**{name: sample(inner) for name, inner in typing.get_type_hints(hint).items()})
-    samples = {UUID: UUID(int=1), str: "text", int: 1, float: 1.0, datetime: datetime(2026, 1, 1, tzinfo=UTC)}
-    return samples[hint]
+    if typing.get_origin(hint) is dict:
+        return {}
+    return SAMPLES[hint]
 
 
 # ── reference pages ─────────────────────────────────────────────────────────────────────────

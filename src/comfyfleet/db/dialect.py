@@ -15,7 +15,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import TypeEngine
+from sqlalchemy.types import NullType, TypeEngine
 
 from comfyfleet.db.types import UtcTime
 
@@ -217,11 +217,12 @@ def append_only(dialect: str, table: str) -> list[str]:
     ]
 
 
-class InEach(FunctionElement[bool]):
+class InEach(FunctionElement[Any]):
     """`column` is one of the few rows of a correlated, limited subquery: a lateral join that both engines can do."""
 
     inherit_cache = True
-    type = sa.Boolean()
+    # Not Boolean: for SQLite that is written `… = 1`, and an index is no longer seen behind it.
+    type = NullType()
 
     def __init__(self, column: sa.ColumnElement[Any], rows: sa.Select[Any]) -> None:
         super().__init__(column, rows.scalar_subquery())

@@ -1,0 +1,5 @@
+INSERT INTO failover_blocks (worker_id, structure_hash, tenant_id, failure_count, cooldown_s, blocked_until, created_at)
+VALUES (?, ?, ?, ?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'))
+ON CONFLICT (worker_id, structure_hash) DO UPDATE
+SET tenant_id = CASE WHEN ? THEN NULL WHEN (failover_blocks.tenant_id = ?) THEN failover_blocks.tenant_id ELSE NULL END, failure_count = (failover_blocks.failure_count + ?), cooldown_s = CASE WHEN (failover_blocks.failure_count >= ?) THEN failover_blocks.cooldown_s * ? ELSE failover_blocks.cooldown_s END, blocked_until = CASE WHEN (failover_blocks.failure_count + ? >= ?) THEN (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + CASE WHEN (failover_blocks.failure_count >= ?) THEN failover_blocks.cooldown_s * ? ELSE failover_blocks.cooldown_s END) || ' seconds') || '000Z') ELSE (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z') END, probe_dispatch_id = ?, probe_until = ?
+RETURNING worker_id, structure_hash, tenant_id, failure_count, cooldown_s, blocked_until, probe_dispatch_id, probe_until, created_at
