@@ -74,7 +74,6 @@ async def open_house(settings: Settings, *, makes_home: bool) -> AsyncIterator[H
 
 def build_options(settings: Settings) -> ApiOptions:
     return ApiOptions(
-        public_url=public_url(settings),
         cors_origins=settings.cors_origins,
         body_bytes_max=settings.body_bytes_max,
         upload_bytes_max=settings.upload_bytes_max,

@@ -36,7 +36,7 @@ async def rows(house: House) -> dict[str, list[tuple[Any, ...]]]:
         async with database.engine.connect() as connection:
             for table in metadata.sorted_tables:
                 columns = [column for column in table.c if column.name != "last_used_at"]
-                result = await connection.execute(sa.select(*columns).order_by(table.c.id))
+                result = await connection.execute(sa.select(*columns).order_by(*table.primary_key))
                 found[table.name] = [tuple(row) for row in result]
     return found
 

@@ -7,7 +7,6 @@ from comfyfleet.kernel.secret import Secret
 
 @dataclass(frozen=True)
 class ApiOptions:
-    public_url: str = ""
     cors_origins: list[str] = field(default_factory=list)
     body_bytes_max: int = 1024**2
     upload_bytes_max: int = 5 * 1024**3

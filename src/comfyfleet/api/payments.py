@@ -11,11 +11,24 @@ from comfyfleet import tenants
 from comfyfleet.api import bodies
 from comfyfleet.api.bodies import Body
 from comfyfleet.api.crediting import ProviderId, credit
-from comfyfleet.api.policy import SignedMessage, TheHouse, TheOptions
+from comfyfleet.api.policy import Policy, TheHouse, TheOptions
 from comfyfleet.api.views import CreditView
 from comfyfleet.kernel.errors import FleetError, NotFound, SignatureRefused
 from comfyfleet.kernel.ids import UserId
 from comfyfleet.kernel.secret import Secret
+
+
+class SignedMessage(Policy):
+    """Whoever signed the body with a secret that a shop was given. Nothing is parsed before the signature holds."""
+
+    async def __call__(self, request: Request, options: TheOptions) -> None:
+        secrets = options.payment_webhook_secrets
+        if not secrets:
+            raise PaymentsClosed
+        raw, headers = await request.body(), dict(request.headers)
+        if not any(_holds(raw, headers, secret) for secret in secrets):
+            raise SignatureRefused("The message is not signed with a secret this server knows, or is too old.")
+
 
 router = APIRouter(prefix="/api/payments", tags=["payments"], dependencies=[Depends(SignedMessage())])
 
@@ -50,9 +63,9 @@ class PaymentBody(Body):
         ],
     },
 )
-async def credit_by_payment(request: Request, house: TheHouse, options: TheOptions, response: Response) -> CreditView:
+async def credit_by_payment(request: Request, house: TheHouse, response: Response) -> CreditView:
     """201 when tokens moved; 200 when this payment had been credited before."""
-    payment = _read(await request.body(), dict(request.headers), options.payment_webhook_secrets)
+    payment = _parse(await request.body())
     async with house.control_tx(read_only=True) as tx:
         tenant = await tenants.find_tenant(tx, payment.tenant)
         await tenants.get_user_of(tx, tenant.id, payment.user_id)
@@ -62,12 +75,7 @@ async def credit_by_payment(request: Request, house: TheHouse, options: TheOptio
     return view
 
 
-def _read(raw: bytes, headers: dict[str, str], secrets: list[Secret]) -> PaymentBody:
-    """The signature covers the raw bytes: nothing is parsed before it holds."""
-    if not secrets:
-        raise PaymentsClosed
-    if not any(_holds(raw, headers, secret) for secret in secrets):
-        raise SignatureRefused("The message is not signed with a secret this server knows, or is too old.")
+def _parse(raw: bytes) -> PaymentBody:
     try:
         return PaymentBody.model_validate_json(raw)
     except ValidationError as error:

@@ -64,13 +64,6 @@ class SignedUrl(Policy):
         return None
 
 
-class SignedMessage(Policy):
-    """Whoever signed the body: checked by the route, over the raw bytes."""
-
-    async def __call__(self) -> None:
-        return None
-
-
 async def known_caller(
     request: Request,
     house: TheHouse,

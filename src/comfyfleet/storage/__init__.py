@@ -1,6 +1,6 @@
 """Files and the objects behind them: announce, confirm, read, delete. Back ends are chosen by `bootstrap`."""
 
-from comfyfleet.storage.announce import announce_upload, prepare_upload, renew_upload
+from comfyfleet.storage.announce import announce_upload, prepare_upload, read_unfinished, sign_upload
 from comfyfleet.storage.confirm import assemble_upload, confirm_upload
 from comfyfleet.storage.lifecycle import FileStatus
 from comfyfleet.storage.model import (
@@ -40,6 +40,7 @@ __all__ = [
     "object_key",
     "prepare_upload",
     "read_file",
-    "renew_upload",
+    "read_unfinished",
     "sign_download",
+    "sign_upload",
 ]

@@ -15,7 +15,6 @@ from comfyfleet.storage.read import read_file, require_same_disk
 NAME_CHARS_MAX = 255
 MEDIA_TYPE_CHARS_MAX = 127
 UPLOAD_BYTES_MAX = 5 * 1024**3
-URL_LIFE_S = 900
 
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
 
@@ -42,35 +41,32 @@ async def prepare_upload(
     return NewUpload(file_id, name, store.disk, key, media_type, size_bytes, multipart_id)
 
 
-async def announce_upload(
-    tx: TenantTx, store: ObjectStore, upload: NewUpload, *, user_id: UserId, expires_s: int = URL_LIFE_S
-) -> Announced:
-    """The row is there before any byte, and stays pending until they are confirmed."""
-    file = File.from_row(await tx.one(sql.insert_file(upload, user_id=user_id)))
-    return Announced(file, sign_upload(store, file, expires_s=expires_s))
+async def announce_upload(tx: TenantTx, upload: NewUpload, *, user_id: UserId) -> File:
+    """The row is there before any byte, and stays pending until they are confirmed. Sign it after the commit."""
+    return File.from_row(await tx.one(sql.insert_file(upload, user_id=user_id)))
 
 
-async def renew_upload(
-    tx: TenantTx, store: ObjectStore, file_id: FileId, user_id: UserId, *, expires_s: int = URL_LIFE_S
-) -> Announced:
-    """Fresh requests for the same upload, when the first ones ran out before all bytes were sent."""
+async def read_unfinished(tx: TenantTx, file_id: FileId, user_id: UserId) -> File:
+    """A file whose bytes have not all come: its requests may be signed again."""
     file = await read_file(tx, file_id, user_id)
     if file.status not in FILE.sources(FileEvent.STORE):
-        raise IllegalMove("file", state=file.status, event="renew")
-    return Announced(file, sign_upload(store, file, expires_s=expires_s))
+        raise IllegalMove("file", state=file.status, event="upload")
+    return file
 
 
-def sign_upload(store: ObjectStore, file: File, *, expires_s: int) -> SingleUpload | PartsUpload:
+def sign_upload(store: ObjectStore, file: File, *, expires_s: int) -> Announced:
+    """The same file always gets the same plan, so this can be done again when the first requests have expired."""
     require_same_disk(store, file)
     if file.multipart_id is None:
-        return SingleUpload(
-            store.presign_put(file.key, media_type=file.media_type, size_bytes=file.size_bytes, expires_s=expires_s)
+        request = store.presign_put(
+            file.key, media_type=file.media_type, size_bytes=file.size_bytes, expires_s=expires_s
         )
+        return Announced(file, SingleUpload(request))
     requests = [
         store.presign_part(file.key, file.multipart_id, number, size_bytes=size, expires_s=expires_s)
         for number, size in enumerate(plan_parts(file.size_bytes), start=1)
     ]
-    return PartsUpload(requests, part_size(file.size_bytes))
+    return Announced(file, PartsUpload(requests, part_size(file.size_bytes)))
 
 
 def _check_name(name: str) -> None:

@@ -8,8 +8,6 @@ from comfyfleet.storage import sql
 from comfyfleet.storage.lifecycle import FileStatus
 from comfyfleet.storage.model import File, ObjectStore, SignedRequest
 
-DOWNLOAD_LIFE_S = 300
-
 
 async def read_file(tx: TenantTx, file_id: FileId, user_id: UserId) -> File:
     row = await tx.maybe(sql.by_id(file_id, user_id))
@@ -24,12 +22,9 @@ async def list_files(tx: TenantTx, user_id: UserId, request: PageRequest) -> Pag
     return Page.cut([File.from_row(row) for row in rows], [row.id for row in rows], request)
 
 
-async def sign_download(
-    tx: TenantTx, store: ObjectStore, file_id: FileId, user_id: UserId, *, expires_s: int = DOWNLOAD_LIFE_S
-) -> SignedRequest:
-    file = await read_file(tx, file_id, user_id)
+def sign_download(store: ObjectStore, file: File, *, expires_s: int) -> SignedRequest:
     if file.status is not FileStatus.STORED:
-        raise UploadMissing(file_id)
+        raise UploadMissing(file.id)
     require_same_disk(store, file)
     return store.presign_get(file.key, media_type=file.media_type, download_name=file.name, expires_s=expires_s)
 

@@ -59,7 +59,8 @@ async def announce(house: House, member: Member, size_bytes: int = len(BODY), na
         house.store, member.tenant.id, name=name, media_type=PNG, size_bytes=size_bytes
     )
     async with house.tenant_tx(member.tenant) as tx:
-        return await storage.announce_upload(tx, house.store, upload, user_id=member.user.id)
+        file = await storage.announce_upload(tx, upload, user_id=member.user.id)
+    return storage.sign_upload(house.store, file, expires_s=60)
 
 
 async def send(house: House, request: SignedRequest, body: bytes) -> str:
@@ -121,8 +122,7 @@ async def test_a_file_is_announced_sent_confirmed_and_read_back(house: House, me
     assert stored.stored_at is not None
     assert stored == replace(file, status=FileStatus.STORED, stored_at=stored.stored_at)
     assert await read(house, member, file.id) == stored
-    async with house.tenant_tx(member.tenant, read_only=True) as tx:
-        download = await storage.sign_download(tx, house.store, file.id, member.user.id)
+    download = storage.sign_download(house.store, stored, expires_s=60)
     grant = local(house).open_grant(download.url.rpartition("/")[2])
     assert isinstance(grant, GetGrant)
     assert (grant.key, grant.media_type, grant.download_name) == (file.key, PNG, "cat.png")
@@ -133,8 +133,7 @@ async def test_an_upload_that_never_came_cannot_be_confirmed_and_may_still_come(
     with pytest.raises(UploadMissing):
         await confirm(house, member, announced.file.id)
     with pytest.raises(UploadMissing):
-        async with house.tenant_tx(member.tenant) as tx:
-            await storage.sign_download(tx, house.store, announced.file.id, member.user.id)
+        storage.sign_download(house.store, announced.file, expires_s=60)
     assert (await read(house, member, announced.file.id)).status is FileStatus.PENDING
     assert isinstance(announced.upload, SingleUpload)
     await send(house, announced.upload.request, BODY)
@@ -225,7 +224,8 @@ async def test_a_single_upload_has_no_parts(house: House, member: Member) -> Non
 async def test_an_upload_can_be_signed_again_until_it_is_stored(house: House, member: Member, size_bytes: int) -> None:
     announced = await announce(house, member, size_bytes)
     async with house.tenant_tx(member.tenant, read_only=True) as tx:
-        renewed = await storage.renew_upload(tx, house.store, announced.file.id, member.user.id, expires_s=9)
+        unfinished = await storage.read_unfinished(tx, announced.file.id, member.user.id)
+    renewed = storage.sign_upload(house.store, unfinished, expires_s=9)
     assert renewed.file == announced.file
     assert type(renewed.upload) is type(announced.upload)
     if isinstance(renewed.upload, SingleUpload):
@@ -235,7 +235,7 @@ async def test_an_upload_can_be_signed_again_until_it_is_stored(house: House, me
         await confirm(house, member, announced.file.id, await send_parts(house, renewed, LARGE))
     with pytest.raises(IllegalMove):
         async with house.tenant_tx(member.tenant, read_only=True) as tx:
-            await storage.renew_upload(tx, house.store, announced.file.id, member.user.id)
+            await storage.read_unfinished(tx, announced.file.id, member.user.id)
 
 
 @pytest.mark.parametrize(
@@ -293,8 +293,7 @@ Verb = Callable[[TenantTx, House, FileId, Member], Awaitable[object]]
 VERBS: dict[str, Verb] = {
     "read": lambda tx, house, file_id, who: storage.read_file(tx, file_id, who.user.id),
     "confirm": lambda tx, house, file_id, who: storage.confirm_upload(tx, file_id, who.user.id),
-    "renew": lambda tx, house, file_id, who: storage.renew_upload(tx, house.store, file_id, who.user.id),
-    "download": lambda tx, house, file_id, who: storage.sign_download(tx, house.store, file_id, who.user.id),
+    "renew": lambda tx, house, file_id, who: storage.read_unfinished(tx, file_id, who.user.id),
     "delete": lambda tx, house, file_id, who: storage.delete_file(tx, file_id, who.user.id),
 }
 

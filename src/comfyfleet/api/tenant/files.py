@@ -1,17 +1,20 @@
 """A user's files: announce, PUT the bytes to the signed URL, confirm, read back."""
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Literal, Self
 
+import anyio.to_thread
 from fastapi import APIRouter, Depends, Response
 from pydantic import Field
 
 from comfyfleet import storage
 from comfyfleet.api.bodies import Body, View, page_request
+from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
 from comfyfleet.kernel.ids import FileId
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.storage import Announced, File, FileStatus, SignedRequest, SingleUpload, UploadedPart
+from comfyfleet.storage import Announced, File, FileStatus, ObjectStore, SignedRequest, SingleUpload, UploadedPart
 from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter(prefix="/files", tags=["files"])
@@ -125,10 +128,8 @@ async def announce_file(body: NewFileBody, caller: Writer, house: TheHouse, opti
         size_bytes_max=options.upload_bytes_max,
     )
     async with house.tenant_tx(home) as tx:
-        announced = await storage.announce_upload(
-            tx, house.store, upload, user_id=caller.user_id, expires_s=options.url_ttl_s
-        )
-    return AnnouncedView.of(announced)
+        file = await storage.announce_upload(tx, upload, user_id=caller.user_id)
+    return AnnouncedView.of(await sign_upload(house.store, file, options))
 
 
 @router.get("")
@@ -144,20 +145,18 @@ async def get_file(file_id: FileId, caller: Reader, house: TheHouse, options: Th
     """One file, with a signed download once its bytes are there."""
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
         file = await storage.read_file(tx, file_id, caller.user_id)
-        download = None
-        if file.status is FileStatus.STORED:
-            download = await storage.sign_download(
-                tx, house.store, file_id, caller.user_id, expires_s=options.url_ttl_s
-            )
-    return StoredView(file=FileView.of(file), download=RequestView.of(download) if download else None)
+    if file.status is not FileStatus.STORED:
+        return StoredView(file=FileView.of(file), download=None)
+    download = storage.sign_download(house.store, file, expires_s=options.url_ttl_s)
+    return StoredView(file=FileView.of(file), download=RequestView.of(download))
 
 
 @router.post("/{file_id}/upload")
 async def renew_upload(file_id: FileId, caller: Writer, house: TheHouse, options: TheOptions) -> AnnouncedView:
     """Fresh URLs for an upload that is not finished, when the first ones have expired."""
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
-        announced = await storage.renew_upload(tx, house.store, file_id, caller.user_id, expires_s=options.url_ttl_s)
-    return AnnouncedView.of(announced)
+        file = await storage.read_unfinished(tx, file_id, caller.user_id)
+    return AnnouncedView.of(await sign_upload(house.store, file, options))
 
 
 @router.post("/{file_id}/confirm")
@@ -178,3 +177,8 @@ async def delete_file(file_id: FileId, caller: Writer, house: TheHouse) -> None:
     async with house.tenant_tx(home_of(caller)) as tx:
         file = await storage.delete_file(tx, file_id, caller.user_id)
     await storage.erase_object(house.store, file)
+
+
+async def sign_upload(store: ObjectStore, file: File, options: ApiOptions) -> Announced:
+    """In a thread, with no transaction open: hundreds of parts take a second, and S3 may renew its credentials."""
+    return await anyio.to_thread.run_sync(partial(storage.sign_upload, store, file, expires_s=options.url_ttl_s))
