@@ -25,11 +25,17 @@ def _all_lifecycles() -> list[Lifecycle[Any, Any]]:
 
 LIFECYCLES = _all_lifecycles()
 # The tables whose `status` column a lifecycle moves; a reservation is moved by the rows themselves.
-TABLES = {"tenant": tables.tenants, "user": tables.users, "file": tables.files}
+TABLES = {
+    "tenant": tables.tenants,
+    "user": tables.users,
+    "file": tables.files,
+    "worker": tables.comfyui_workers,
+    "dispatch": tables.ai_job_dispatches,
+}
 
 
 def test_there_are_lifecycles_to_try() -> None:
-    assert {each.noun for each in LIFECYCLES} >= {"tenant", "user", "file", "reservation"}
+    assert {each.noun for each in LIFECYCLES} == {*TABLES, "reservation"}
 
 
 @pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda each: each.noun)

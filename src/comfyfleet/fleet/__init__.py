@@ -1,0 +1,43 @@
+"""Workers and fleets: who may ask for work, and for which."""
+
+from comfyfleet.fleet.change import deregister_worker, get_worker, move_worker, retire_stale, rotate_token
+from comfyfleet.fleet.fleets import (
+    assign_workflow,
+    create_fleet,
+    find_fleet,
+    list_fleets,
+    make_fleet_secret,
+    require_fleet_secret,
+    retire_fleet_secret,
+)
+from comfyfleet.fleet.lifecycle import WorkerEvent, WorkerStatus
+from comfyfleet.fleet.model import Fleet, FleetRules, NewWorker, Registration, Worker
+from comfyfleet.fleet.presence import authenticate_worker, hold_workers, touch_worker
+from comfyfleet.fleet.register import allowed_workflows, register_worker
+
+__all__ = [
+    "Fleet",
+    "FleetRules",
+    "NewWorker",
+    "Registration",
+    "Worker",
+    "WorkerEvent",
+    "WorkerStatus",
+    "allowed_workflows",
+    "assign_workflow",
+    "authenticate_worker",
+    "create_fleet",
+    "deregister_worker",
+    "find_fleet",
+    "get_worker",
+    "hold_workers",
+    "list_fleets",
+    "make_fleet_secret",
+    "move_worker",
+    "register_worker",
+    "require_fleet_secret",
+    "retire_fleet_secret",
+    "retire_stale",
+    "rotate_token",
+    "touch_worker",
+]

@@ -1,0 +1,55 @@
+"""Moves of a worker along its lifecycle, and a new token."""
+
+from comfyfleet.db import ControlTx
+from comfyfleet.fleet import sql
+from comfyfleet.fleet.lifecycle import WORKER, WorkerEvent
+from comfyfleet.fleet.model import Worker
+from comfyfleet.kernel.errors import NotFound, Superseded
+from comfyfleet.kernel.ids import WorkerId
+from comfyfleet.kernel.secret import Secret, new_secret
+
+BATCH = 100
+
+
+async def get_worker(tx: ControlTx, worker_id: str) -> Worker:
+    row = await tx.maybe(sql.by_name(worker_id))
+    if row is None:
+        raise NotFound("worker", worker_id)
+    return Worker.from_row(row)
+
+
+async def move_worker(tx: ControlTx, worker_id: str, event: WorkerEvent) -> Worker:
+    """Approve, drain or revoke. One that is there already stays: asking twice is asking once."""
+    worker = await get_worker(tx, worker_id)
+    row = await tx.maybe(sql.move_worker(worker.id, event))
+    if row is not None:
+        return Worker.from_row(row)
+    worker = await get_worker(tx, worker_id)
+    if worker.status != WORKER.target(event):
+        WORKER.next(worker.status, event)
+    return worker
+
+
+async def deregister_worker(tx: ControlTx, worker: Worker) -> Worker:
+    """By its own word. An older process cannot sign the newer one off."""
+    row = await tx.maybe(sql.lock_worker(worker.worker_id, window_s=0.0))
+    if row is None or row.incarnation != worker.incarnation:
+        raise Superseded(worker.worker_id)
+    moved = await tx.maybe(sql.move_worker(worker.id, WorkerEvent.LEAVE))
+    await tx.run(sql.forget_workflows(worker.id))
+    return Worker.from_row(moved if moved is not None else row)
+
+
+async def rotate_token(tx: ControlTx, worker_id: str) -> Secret:
+    worker, token = await get_worker(tx, worker_id), new_secret()
+    await tx.one(sql.replace_token(worker.id, token.digest()))
+    return token
+
+
+async def retire_stale(tx: ControlTx, *, stale_s: float, rows: int = BATCH) -> list[WorkerId]:
+    """Silent for too long: gone, until it registers again."""
+    gone = []
+    for row in await tx.all(sql.stale_workers(stale_s=stale_s, rows=rows)):
+        if await tx.maybe(sql.move_worker(row.id, WorkerEvent.LEAVE)) is not None:
+            gone.append(row.id)
+    return gone

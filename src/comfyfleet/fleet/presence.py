@@ -1,0 +1,40 @@
+"""Who is calling, and may it work now?"""
+
+from collections.abc import Sequence
+
+from comfyfleet.db import ControlTx
+from comfyfleet.fleet import sql
+from comfyfleet.fleet.lifecycle import WorkerStatus
+from comfyfleet.fleet.model import Worker
+from comfyfleet.kernel.errors import Superseded, Unauthenticated
+from comfyfleet.kernel.ids import WorkerId
+from comfyfleet.kernel.secret import Secret
+
+
+async def authenticate_worker(tx: ControlTx, presented: Secret, *, worker_id: str) -> Worker:
+    """By its bearer token. A name that exists under another token was taken over by a newer process."""
+    row = await tx.maybe(sql.by_token(presented.digest()))
+    if row is None or row.worker_id != worker_id:
+        if row is None and await tx.maybe(sql.by_name(worker_id)) is not None:
+            raise Superseded(worker_id)
+        raise Unauthenticated("The worker token is not valid. Register again.")
+    worker = Worker.from_row(row)
+    if worker.status in (WorkerStatus.REVOKED, WorkerStatus.GONE):
+        raise Unauthenticated(f"This worker is {worker.status.value}. Register again.")
+    return worker
+
+
+async def hold_workers(tx: ControlTx, workers: Sequence[Worker]) -> dict[WorkerId, Worker]:
+    """Those that may take work at this instant, locked until the transaction ends: a revocation waits, or wins."""
+    held = {}
+    known = {worker.id: worker for worker in workers}
+    for row in await tx.all(sql.hold_workers(sorted(known))):
+        worker = Worker.from_row(row)
+        same_life = worker.incarnation == known[worker.id].incarnation
+        if same_life and worker.status is WorkerStatus.APPROVED:
+            held[worker.id] = worker
+    return held
+
+
+async def touch_worker(tx: ControlTx, worker: Worker, *, current_load: int) -> None:
+    await tx.run(sql.touch(worker.id, current_load=current_load))

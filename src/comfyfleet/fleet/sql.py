@@ -1,0 +1,223 @@
+"""Statements over fleets and workers."""
+
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from comfyfleet.db.dialect import batch_rows, insert_once, now, seconds_from_now
+from comfyfleet.db.tables import (
+    comfyui_fleets,
+    comfyui_workers,
+    comfyui_workflow_fleets,
+    fleet_secrets,
+    worker_workflows,
+    workflows,
+)
+from comfyfleet.fleet.lifecycle import LIVE, WORKER, WorkerEvent, WorkerStatus
+from comfyfleet.fleet.model import NewWorker
+from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId, new_id
+
+f, w, a = comfyui_fleets, comfyui_workers, comfyui_workflow_fleets
+
+
+# ── fleets ──────────────────────────────────────────────────────────────────────────────────
+
+
+def insert_fleet(*, slug: str, stage: str, name: str) -> sa.Insert:
+    return insert_once(f).values(id=new_id(), slug=slug, stage=stage, name=name, created_at=now()).returning(*f.c)
+
+
+def fleet_by_name(slug: str, stage: str) -> sa.Select[Any]:
+    return sa.select(*f.c).where(f.c.slug == slug, f.c.stage == stage)
+
+
+def lock_fleet(fleet_id: FleetId) -> sa.Select[Any]:
+    """Registrations of one fleet take turns, so that its cap is exact."""
+    return sa.select(f.c.id).where(f.c.id == fleet_id).with_for_update()
+
+
+def fleet_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
+    page = sa.select(*f.c).order_by(f.c.id.desc()).limit(rows + 1)
+    return page.where(f.c.id < after) if after else page
+
+
+def assign(fleet_id: FleetId, workflow_id: WorkflowId, *, is_active: bool) -> sa.Insert:
+    insert = postgresql.insert(a).values(
+        fleet_id=fleet_id, workflow_id=workflow_id, is_active=is_active, created_at=now()
+    )
+    return insert.on_conflict_do_update(
+        index_elements=[a.c.fleet_id, a.c.workflow_id], set_={"is_active": is_active}
+    ).returning(*a.c)
+
+
+def insert_secret(*, name: str, secret_hash: str) -> sa.Insert:
+    return (
+        sa.insert(fleet_secrets)
+        .values(id=new_id(), name=name, secret_hash=secret_hash, created_at=now())
+        .returning(*fleet_secrets.c)
+    )
+
+
+def live_secret(secret_hash: str) -> sa.Select[Any]:
+    return sa.select(fleet_secrets.c.id).where(
+        fleet_secrets.c.secret_hash == secret_hash, fleet_secrets.c.retired_at.is_(None)
+    )
+
+
+def retire_secret(secret_id: UUID) -> sa.Update:
+    return (
+        sa.update(fleet_secrets)
+        .where(fleet_secrets.c.id == secret_id, fleet_secrets.c.retired_at.is_(None))
+        .values(retired_at=now())
+        .returning(*fleet_secrets.c)
+    )
+
+
+# ── workers ─────────────────────────────────────────────────────────────────────────────────
+
+
+def live_workers(fleet_id: FleetId, *, but: str, stale_s: float) -> sa.Select[Any]:
+    return sa.select(sa.func.count().label("live")).where(
+        w.c.fleet_id == fleet_id,
+        w.c.worker_id != but,
+        w.c.status.in_(LIVE),
+        w.c.last_seen_at > seconds_from_now(-stale_s),
+    )
+
+
+def lock_worker(worker_id: str, *, window_s: float) -> sa.Select[Any]:
+    """With whether it was taken over within the window."""
+    recent = (w.c.takeovers_since > seconds_from_now(-window_s)).label("in_window")
+    return sa.select(*w.c, recent).where(w.c.worker_id == worker_id).with_for_update()
+
+
+def insert_worker(new: NewWorker, *, fleet_id: FleetId | None, token_hash: str, status: WorkerStatus) -> sa.Insert:
+    return (
+        insert_once(w)
+        .values(
+            id=new_id(),
+            worker_id=new.worker_id,
+            fleet_id=fleet_id,
+            registration_source="fleet",
+            incarnation=1,
+            token_hash=token_hash,
+            current_load=0,
+            takeovers=0,
+            last_seen_at=now(),
+            created_at=now(),
+            **_said(new),
+            **_status(status),
+        )
+        .returning(*w.c)
+    )
+
+
+def take_over(
+    row_id: WorkerId,
+    new: NewWorker,
+    *,
+    fleet_id: FleetId | None,
+    token_hash: str,
+    status: WorkerStatus,
+    starts_window: bool,
+) -> sa.Update:
+    return (
+        sa.update(w)
+        .where(w.c.id == row_id)
+        .values(
+            fleet_id=fleet_id,
+            incarnation=w.c.incarnation + 1,
+            token_hash=token_hash,
+            takeovers=1 if starts_window else w.c.takeovers + 1,
+            takeovers_since=now() if starts_window else w.c.takeovers_since,
+            last_seen_at=now(),
+            **_said(new),
+            **_status(status),
+        )
+        .returning(*w.c)
+    )
+
+
+def _said(new: NewWorker) -> dict[str, Any]:
+    return {
+        "address": new.address,
+        "boot_id": new.boot_id,
+        "capabilities": new.capabilities,
+        "providers": list(new.providers),
+        "max_concurrency": new.max_concurrency,
+    }
+
+
+def _status(status: WorkerStatus) -> dict[str, Any]:
+    """The seeds' two columns follow the one that decides."""
+    return {
+        "status": status,
+        "is_approved": status in (WorkerStatus.APPROVED, WorkerStatus.DRAINING),
+        "is_draining": status is WorkerStatus.DRAINING,
+    }
+
+
+def move_worker(row_id: WorkerId, event: WorkerEvent) -> sa.Update:
+    return (
+        sa.update(w)
+        .where(w.c.id == row_id, w.c.status.in_(WORKER.sources(event)))
+        .values(**_status(WORKER.target(event)))
+        .returning(*w.c)
+    )
+
+
+def replace_token(row_id: WorkerId, token_hash: str) -> sa.Update:
+    return sa.update(w).where(w.c.id == row_id).values(token_hash=token_hash).returning(*w.c)
+
+
+def by_token(token_hash: str) -> sa.Select[Any]:
+    return sa.select(*w.c).where(w.c.token_hash == token_hash)
+
+
+def by_name(worker_id: str) -> sa.Select[Any]:
+    return sa.select(*w.c).where(w.c.worker_id == worker_id)
+
+
+def hold_workers(row_ids: list[WorkerId]) -> sa.Select[Any]:
+    """Locked in one order, so that two batches never wait for each other."""
+    asked = batch_rows("asked", {"id": sa.Uuid()}, [{"id": each} for each in row_ids])
+    return sa.select(*w.c).join(asked, asked.c.id == w.c.id).order_by(w.c.id).with_for_update(of=w)
+
+
+def touch(row_id: WorkerId, *, current_load: int) -> sa.Update:
+    return sa.update(w).where(w.c.id == row_id).values(last_seen_at=now(), current_load=current_load)
+
+
+def forget_workflows(row_id: WorkerId) -> sa.Delete:
+    return sa.delete(worker_workflows).where(worker_workflows.c.worker_id == row_id)
+
+
+def remember_workflow(row_id: WorkerId, workflow_id: WorkflowId) -> sa.Insert:
+    return insert_once(worker_workflows).values(worker_id=row_id, workflow_id=workflow_id)
+
+
+def workflows_of_fleet(fleet_id: FleetId) -> sa.Select[Any]:
+    return (
+        sa.select(workflows.c.id, workflows.c.slug)
+        .join(a, a.c.workflow_id == workflows.c.id)
+        .where(a.c.fleet_id == fleet_id, a.c.is_active, workflows.c.is_active)
+    )
+
+
+def workflows_of_worker(row_id: WorkerId) -> sa.Select[Any]:
+    return (
+        sa.select(workflows.c.id, workflows.c.slug)
+        .join(worker_workflows, worker_workflows.c.workflow_id == workflows.c.id)
+        .where(worker_workflows.c.worker_id == row_id, workflows.c.is_active)
+    )
+
+
+def stale_workers(*, stale_s: float, rows: int) -> sa.Select[Any]:
+    return (
+        sa.select(w.c.id)
+        .where(w.c.status.in_(LIVE), w.c.last_seen_at < seconds_from_now(-stale_s))
+        .limit(rows)
+        .with_for_update(skip_locked=True)
+    )

@@ -1,0 +1,246 @@
+"""Workers register, take over, are held, drained, revoked; on both engines."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from comfyfleet import fleet, workflows
+from comfyfleet.fleet import Fleet, FleetRules, NewWorker, Registration, Worker, WorkerEvent, WorkerStatus
+from comfyfleet.fleet.lifecycle import WORKER
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import (
+    AlreadyExists,
+    Forbidden,
+    IllegalMove,
+    InvalidInput,
+    LimitReached,
+    NotFound,
+    Superseded,
+    Unauthenticated,
+)
+from comfyfleet.kernel.ids import WorkflowId
+from comfyfleet.kernel.secret import Secret
+from tests.conftest import ManualClock
+from tests.database.workflows.test_workflows import add
+
+RULES = FleetRules()
+
+
+@dataclass
+class Yard:
+    """A fleet that may run one workflow."""
+
+    house: House
+    fleet: Fleet
+    workflow_id: WorkflowId
+    rules: FleetRules = RULES
+
+    async def register(self, worker_id: str = "i-1", *, boot_id: str = "boot-1", **given: Any) -> Registration:
+        new = NewWorker(worker_id, "127.0.0.1", boot_id=boot_id)
+        async with self.house.control_tx() as tx:
+            return await fleet.register_worker(tx, new, **{"fleet": self.fleet, "rules": self.rules, **given})
+
+    async def move(self, event: WorkerEvent, worker_id: str = "i-1") -> Worker:
+        async with self.house.control_tx() as tx:
+            return await fleet.move_worker(tx, worker_id, event)
+
+    async def who(self, token: Secret, worker_id: str = "i-1") -> Worker:
+        async with self.house.control_tx(read_only=True) as tx:
+            return await fleet.authenticate_worker(tx, token, worker_id=worker_id)
+
+    async def held(self, worker: Worker) -> bool:
+        async with self.house.control_tx() as tx:
+            return worker.id in await fleet.hold_workers(tx, [worker])
+
+
+@pytest.fixture
+async def yard(house: House) -> Yard:
+    workflow = await add(house, "face-swap")
+    async with house.control_tx() as tx:
+        made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
+        await fleet.assign_workflow(tx, made.id, workflow.id)
+    return Yard(house, made, workflow.id)
+
+
+async def test_a_worker_registers_through_its_fleet_and_is_known_by_its_token(yard: Yard) -> None:
+    made = await yard.register()
+    assert (made.worker.status, made.worker.incarnation, made.took_over) == (WorkerStatus.APPROVED, 1, False)
+    assert made.workflow_ids == {yard.workflow_id}
+    assert await yard.who(made.token) == made.worker
+    assert await yard.held(made.worker)
+
+
+async def test_what_it_may_run_follows_the_assignments(yard: Yard) -> None:
+    made = await yard.register()
+    own = await add(yard.house, "upscale")
+    other = await yard.register("i-2", fleet=None, own_workflows=[own.id])
+    assert other.workflow_ids == {own.id}
+    async with yard.house.control_tx() as tx:
+        await fleet.assign_workflow(tx, yard.fleet.id, yard.workflow_id, is_active=False)
+        assert await fleet.allowed_workflows(tx, made.worker) == {}
+        await fleet.assign_workflow(tx, yard.fleet.id, yard.workflow_id)
+        await workflows.set_workflow_active(tx, "face-swap", is_active=False)
+        assert await fleet.allowed_workflows(tx, made.worker) == {}
+
+
+async def test_the_same_name_again_is_a_take_over_and_the_old_process_is_told(yard: Yard) -> None:
+    first, second = await yard.register(), await yard.register()
+    assert (second.worker.id, second.worker.incarnation, second.took_over) == (first.worker.id, 2, True)
+    with pytest.raises(Superseded):
+        await yard.who(first.token)
+    assert await yard.who(second.token) == second.worker
+    assert not await yard.held(first.worker), "an earlier life gets no work"
+    async with yard.house.control_tx() as tx:
+        with pytest.raises(Superseded):
+            await fleet.deregister_worker(tx, first.worker)
+    assert (await yard.who(second.token)).status is WorkerStatus.APPROVED
+
+
+async def test_of_ten_who_register_one_name_at_once_one_lives_on(yard: Yard) -> None:
+    made = await asyncio.gather(*(yard.register() for _ in range(10)))
+    assert sorted(each.worker.incarnation for each in made) == list(range(1, 11))
+    last = max(made, key=lambda each: each.worker.incarnation)
+    assert await yard.who(last.token) == last.worker
+
+
+async def test_two_machines_that_fight_over_a_name_are_stopped(yard: Yard, clock: ManualClock) -> None:
+    for number in range(RULES.takeovers_max + 1):
+        await yard.register(boot_id=f"boot-{number % 2}")
+    with pytest.raises(Forbidden, match="Two machines"):
+        await yard.register(boot_id="boot-0")
+    clock.advance(RULES.takeover_window_s + 1)
+    assert (await yard.register(boot_id="boot-0")).took_over
+
+
+async def test_one_machine_that_restarts_often_is_not(yard: Yard) -> None:
+    for _ in range(RULES.takeovers_max * 3):
+        made = await yard.register()
+    assert made.worker.status is WorkerStatus.APPROVED
+
+
+async def test_the_cap_of_a_fleet_is_exact_and_counts_the_living(yard: Yard, clock: ManualClock) -> None:
+    yard.rules = replace(RULES, max_fleet_workers=3)
+
+    async def try_one(number: int) -> bool:
+        try:
+            await yard.register(f"i-{number}")
+        except LimitReached:
+            return False
+        return True
+
+    assert (await asyncio.gather(*(try_one(number) for number in range(8)))).count(True) == 3
+    clock.advance(RULES.stale_worker_s + 1)
+    assert await try_one(100)
+
+
+@pytest.mark.parametrize("given", [{"fleet": None}, {"worker_id": ""}, {"worker_id": "a b"}, {"worker_id": "x" * 129}])
+async def test_a_registration_that_makes_no_sense_is_refused(yard: Yard, given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        await yard.register(**given)
+
+
+@pytest.mark.parametrize("state", list(WorkerStatus))
+@pytest.mark.parametrize("event", list(WorkerEvent))
+async def test_every_move_of_a_worker(yard: Yard, state: WorkerStatus, event: WorkerEvent) -> None:
+    """Only an approved one is given work; the seeds' two columns follow; asking for what is so changes nothing."""
+    yard.rules = replace(RULES, approves_by_itself=state is not WorkerStatus.PENDING)
+    made = await yard.register()
+    path = {WorkerStatus.DRAINING: "drain", WorkerStatus.REVOKED: "revoke", WorkerStatus.GONE: "leave"}
+    if state in path:
+        await yard.move(WorkerEvent(path[state]))
+    if (state, event) in WORKER.moves or WORKER.target(event) == state:
+        moved = await yard.move(event)
+        assert moved.status == WORKER.target(event)
+        assert await yard.held(made.worker) is (moved.status is WorkerStatus.APPROVED)
+    else:
+        with pytest.raises(IllegalMove):
+            await yard.move(event)
+
+
+async def test_a_revoked_worker_cannot_come_back_by_itself(yard: Yard) -> None:
+    made = await yard.register()
+    await yard.move(WorkerEvent.REVOKE)
+    with pytest.raises(Unauthenticated):
+        await yard.who(made.token)
+    with pytest.raises(Forbidden, match="revoked"):
+        await yard.register()
+    await yard.move(WorkerEvent.APPROVE)
+    assert (await yard.register()).worker.status is WorkerStatus.APPROVED
+
+
+async def test_a_revocation_and_a_poll_take_turns(yard: Yard) -> None:
+    """Held: the revocation waits. Revoked: nothing is held. Never both."""
+    made = await yard.register()
+    holding, done = asyncio.Event(), asyncio.Event()
+
+    async def poll() -> None:
+        async with yard.house.control_tx() as tx:
+            assert made.worker.id in await fleet.hold_workers(tx, [made.worker])
+            holding.set()
+            await asyncio.sleep(0.2)
+            assert not done.is_set()
+
+    async def revoke() -> None:
+        await holding.wait()
+        await yard.move(WorkerEvent.REVOKE)
+        done.set()
+
+    await asyncio.gather(poll(), revoke())
+    assert not await yard.held(made.worker)
+
+
+async def test_leaving_returning_and_silence(yard: Yard, clock: ManualClock) -> None:
+    made = await yard.register()
+    async with yard.house.control_tx() as tx:
+        assert (await fleet.deregister_worker(tx, made.worker)).status is WorkerStatus.GONE
+    back = await yard.register()
+    assert back.worker.status is WorkerStatus.APPROVED
+    clock.advance(RULES.stale_worker_s - 10)
+    async with yard.house.control_tx() as tx:
+        await fleet.touch_worker(tx, back.worker, current_load=1)
+    clock.advance(20)
+    async with yard.house.control_tx() as tx:
+        assert await fleet.retire_stale(tx, stale_s=RULES.stale_worker_s) == []
+    clock.advance(RULES.stale_worker_s)
+    async with yard.house.control_tx() as tx:
+        assert await fleet.retire_stale(tx, stale_s=RULES.stale_worker_s) == [back.worker.id]
+
+
+async def test_a_rotated_token_replaces_the_old_one(yard: Yard) -> None:
+    made = await yard.register()
+    async with yard.house.control_tx() as tx:
+        token = await fleet.rotate_token(tx, "i-1")
+    assert await yard.who(token) == made.worker
+    with pytest.raises(Superseded):
+        await yard.who(made.token)
+
+
+async def test_several_fleet_secrets_are_valid_until_retired(house: House) -> None:
+    async with house.control_tx() as tx:
+        first_id, first = await fleet.make_fleet_secret(tx, name="old")
+        _, second = await fleet.make_fleet_secret(tx, name="new")
+        await fleet.require_fleet_secret(tx, first)
+        await fleet.require_fleet_secret(tx, second)
+        for _ in range(2):
+            await fleet.retire_fleet_secret(tx, first_id)
+        with pytest.raises(Unauthenticated):
+            await fleet.require_fleet_secret(tx, first)
+        await fleet.require_fleet_secret(tx, second)
+        with pytest.raises(Unauthenticated):
+            await fleet.require_fleet_secret(tx, Secret(""))
+
+
+async def test_a_fleet_is_a_slug_and_a_stage(house: House) -> None:
+    async with house.control_tx() as tx:
+        for stage in ("staging", "production"):
+            await fleet.create_fleet(tx, slug="video", stage=stage, name="Video")
+        assert (await fleet.find_fleet(tx, "video", "staging")).stage == "staging"
+        with pytest.raises(NotFound):
+            await fleet.find_fleet(tx, "video", "test")
+        with pytest.raises(InvalidInput):
+            await fleet.create_fleet(tx, slug="Video", stage="x", name="x")
+    with pytest.raises(AlreadyExists):
+        async with house.control_tx() as tx:
+            await fleet.create_fleet(tx, slug="video", stage="staging", name="again")
