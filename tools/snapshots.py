@@ -148,8 +148,8 @@ def sample(hint: Any) -> Any:
         return list(hint)[-1]
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return hint(**{name: sample(inner) for name, inner in typing.get_type_hints(hint).items()})
-    if typing.get_origin(hint) is dict:
-        return {}
+    if typing.get_origin(hint) in (dict, tuple):
+        return typing.get_origin(hint)()
     return SAMPLES[hint]
 
 

@@ -66,7 +66,7 @@ def test_the_database_allows_exactly_the_states_of_the_table(lifecycle: Lifecycl
     check = next(
         each.sqltext
         for each in table.constraints
-        if isinstance(each, sa.CheckConstraint) and str(each.name).endswith("_status")
+        if isinstance(each, sa.CheckConstraint) and str(each.name) == f"ck_{table.name}_status"
     )
     listed = ", ".join(f"'{state}'" for state in lifecycle.states)
     assert str(check) == f"status IN ({listed})"

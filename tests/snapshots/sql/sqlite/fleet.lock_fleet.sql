@@ -1,0 +1,3 @@
+SELECT comfyui_fleets.id
+FROM comfyui_fleets
+WHERE comfyui_fleets.id = ?

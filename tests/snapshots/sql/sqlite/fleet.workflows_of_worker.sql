@@ -1,0 +1,5 @@
+SELECT workflows.id, workflows.slug
+FROM workflows
+JOIN worker_workflows ON worker_workflows.workflow_id = workflows.id
+WHERE worker_workflows.worker_id = ?
+AND workflows.is_active = 1
