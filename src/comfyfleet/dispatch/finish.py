@@ -36,10 +36,10 @@ async def complete_dispatches(
 ) -> dict[DispatchId, Ended | LeaseLost]:
     """Each by its own lease: one that is lost does not hold up the others."""
     rows = await tx.all(sql.finish([_row(report) for report in reports], DispatchEvent.COMPLETE))
-    ended = await _close(tx, rows, {report.proof.dispatch_id: report for report in reports}, reason="completed")
+    ended = await close_attempts(tx, rows, {report.proof.dispatch_id: report for report in reports}, reason="completed")
     for row in rows:
         await blocks.learn_from_success(tx, Dispatch.from_row(row), row.worker_id)
-    return await _with_the_rest(tx, reports, ended, signer=signer)
+    return await answer_the_rest(tx, reports, ended, signer=signer)
 
 
 async def fail_dispatch(
@@ -56,10 +56,10 @@ async def fail_dispatch(
         event = DispatchEvent.CANCEL if failure is FailureClass.CANCELLED else DispatchEvent.FAIL
         row = await tx.maybe(sql.finish([_row(report)], event))
     rows = [row] if row is not None else []
-    ended = await _close(tx, rows, {proof.dispatch_id: report}, reason=failure.value)
+    ended = await close_attempts(tx, rows, {proof.dispatch_id: report}, reason=failure.value)
     for each in rows:
         await blocks.learn_from_failure(tx, Dispatch.from_row(each), proof.holder.worker_id, failure, rules=rules)
-    return (await _with_the_rest(tx, [report], ended, signer=signer))[proof.dispatch_id]
+    return (await answer_the_rest(tx, [report], ended, signer=signer))[proof.dispatch_id]
 
 
 async def write_settlements(tx: ControlTx, rows: Sequence[Any], details: dict[DispatchId, dict[str, Any]]) -> None:
@@ -69,7 +69,7 @@ async def write_settlements(tx: ControlTx, rows: Sequence[Any], details: dict[Di
         await tx.run(sql.insert_settlements([_settlement(row, details.get(row.id, {})) for row in terminal]))
 
 
-async def _close(
+async def close_attempts(
     tx: ControlTx, rows: Sequence[Any], reports: dict[DispatchId, Report], *, reason: str
 ) -> dict[DispatchId, Ended | LeaseLost]:
     if not rows:
@@ -89,7 +89,7 @@ async def _close(
     return {row.id: Ended(row.id, DispatchStatus(row.status)) for row in rows}
 
 
-async def _with_the_rest(
+async def answer_the_rest(
     tx: ControlTx, reports: Sequence[Report], ended: dict[DispatchId, Ended | LeaseLost], *, signer: LeaseSigner
 ) -> dict[DispatchId, Ended | LeaseLost]:
     """A guard that did not hold: the call came twice, or the lease is lost. The attempt's row knows which."""

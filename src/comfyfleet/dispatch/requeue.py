@@ -2,7 +2,7 @@
 
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import blocks, sql
-from comfyfleet.dispatch.finish import Report, _close, _with_the_rest, fail_dispatch
+from comfyfleet.dispatch.finish import Report, answer_the_rest, close_attempts, fail_dispatch
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.model import Dispatch, Ended, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
@@ -15,7 +15,7 @@ async def requeue_dispatch(
     """Back to its old place at once, and the attempt does not count; at most `max_releases` times, then it does."""
     found = await tx.maybe(sql.by_id(report.proof.dispatch_id))
     if found is None:
-        return (await _with_the_rest(tx, [report], {}, signer=signer))[report.proof.dispatch_id]
+        return (await answer_the_rest(tx, [report], {}, signer=signer))[report.proof.dispatch_id]
     dispatch = Dispatch.from_row(found)
     gives_back = dispatch.releases < dispatch.max_releases
     if not gives_back and dispatch.exhausted:
@@ -25,7 +25,7 @@ async def requeue_dispatch(
             [{**lease_key(report.proof), "last_error": f"Requeued: {report.error}", "gives_back": int(gives_back)}]
         )
     )
-    ended = await _close(tx, [row] if row is not None else [], {dispatch.id: report}, reason="requeued")
+    ended = await close_attempts(tx, [row] if row is not None else [], {dispatch.id: report}, reason="requeued")
     if row is not None:
         await blocks.forget_probe(tx, dispatch.id)
-    return (await _with_the_rest(tx, [report], ended, signer=signer))[dispatch.id]
+    return (await answer_the_rest(tx, [report], ended, signer=signer))[dispatch.id]
