@@ -17,7 +17,7 @@ from comfyfleet.tenants.model import SCOPES
 
 app = typer.Typer(no_args_is_help=True, help="API keys.")
 
-COLUMNS = ["id", "name", "scopes", "expires_at", "revoked_at", "last_used_at"]
+COLUMNS = ["id", "name", "scopes", "revoked_at", "last_used_at"]
 Email = Annotated[str, typer.Argument(help="Email of the user the key acts for.")]
 
 

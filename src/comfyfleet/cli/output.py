@@ -64,7 +64,7 @@ def _cell(value: Any) -> str:
         case None:
             return "-"
         case datetime():
-            return f"{value:%Y-%m-%d %H:%M:%S}"
+            return f"{value:%Y-%m-%d %H:%M}"
         case frozenset():
             return ", ".join(sorted(value))
         case _:
