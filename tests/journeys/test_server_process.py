@@ -134,6 +134,19 @@ def test_the_stream_tells_how_the_server_is(server: ServerProcess) -> None:
     assert seen[1]["uptime_s"] > seen[0]["uptime_s"]
 
 
+def test_a_revoked_key_does_not_go_on_listening(server: ServerProcess) -> None:
+    stream = Stream(server)
+    assert stream.next()[0] == "type"
+    assert stream.next()[0] == "status"
+    [key] = json.loads(server.command("key", "list", "operator@localhost", "--json"))
+    server.command("key", "revoke", key["id"])
+    revoked = time.monotonic()
+    while (event := stream.next())[0] != "end":
+        assert event[0] == "status"
+    assert event == ("end", "clean")
+    assert time.monotonic() - revoked < 8
+
+
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM)])
 def test_a_signal_stops_it_quickly_even_with_a_stream_open(server: ServerProcess, sign: int, code: int) -> None:
     """Ctrl-C is a clean end; SIGTERM ends as a process that was told to terminate does."""

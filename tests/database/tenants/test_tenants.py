@@ -14,12 +14,13 @@ from comfyfleet.kernel.errors import (
     NotFound,
     Unauthenticated,
 )
-from comfyfleet.kernel.ids import LinkId
+from comfyfleet.kernel.ids import KeyId, LinkId, SessionId
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.kernel.secret import Secret
-from comfyfleet.tenants import Role, credentials
+from comfyfleet.tenants import Role, Scope, credentials
 from comfyfleet.tenants.lifecycle import TENANT, TenantEvent, TenantStatus, UserStatus
 from tests.builders import PASSWORD, a_tenant, a_user
+from tests.conftest import ManualClock
 
 
 async def test_a_tenant_is_found_by_slug_and_by_id(house: House) -> None:
@@ -206,3 +207,37 @@ async def test_lists_are_paged_and_hold_this_tenants_users_only(house: House) ->
     assert [*first.rows, *second.rows] == mine[::-1]
     assert second.next_cursor is None
     assert [user.role for user in operators.rows] == [Role.OPERATOR]
+
+
+@pytest.mark.parametrize(
+    "how", ["key revoked", "key expired", "key of a disabled user", "session ended", "session old"]
+)
+async def test_a_credential_is_looked_at_again(house: House, how: str, clock: ManualClock) -> None:
+    """What lasts longer than a request asks whether its credential still lives."""
+    tenant = await a_tenant(house)
+    user = await a_user(house, tenant, password=PASSWORD)
+    async with house.control_tx() as tx:
+        if how.startswith("key"):
+            made = await credentials.create_key(tx, user, name="x", scopes=frozenset({Scope.READ}), lifetime_s=600)
+            caller = (await credentials.authenticate_key(tx, made.secret)).caller
+        else:
+            login = await credentials.find_login(tx, user.email)
+            assert login is not None
+            secret = await credentials.open_session(
+                tx, user.id, password_hash=login.password_hash or "", address="x", ttl_s=600
+            )
+            assert secret is not None
+            caller = await credentials.authenticate_session(tx, secret)
+        assert await credentials.still_lives(tx, caller)
+    async with house.control_tx() as tx:
+        match how:
+            case "key revoked":
+                await credentials.revoke_key(tx, KeyId(caller.credential))
+            case "key of a disabled user":
+                await tenants.disable_user(tx, user.id, within=tenant.id)
+            case "session ended":
+                await credentials.end_session(tx, SessionId(caller.credential))
+            case _:
+                clock.advance(601)
+    async with house.control_tx() as tx:
+        assert not await credentials.still_lives(tx, caller)

@@ -77,9 +77,7 @@ def live_key(prefix: str, *, touch_every_s: float) -> sa.Select[Any]:
         .outerjoin(tenants, tenants.c.id == users.c.tenant_id)
         .where(
             api_keys.c.prefix == prefix,
-            api_keys.c.revoked_at.is_(None),
-            sa.or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now()),
-            users.c.status != UserStatus.DISABLED,
+            *_key_lives(),
         )
     )
 
@@ -134,10 +132,24 @@ def live_session(secret_hash: str) -> sa.Select[Any]:
         .outerjoin(tenants, tenants.c.id == users.c.tenant_id)
         .where(
             web_sessions.c.secret_hash == secret_hash,
-            web_sessions.c.ended_at.is_(None),
-            web_sessions.c.expires_at > now(),
-            users.c.status == UserStatus.ACTIVE,
+            *_session_lives(),
         )
+    )
+
+
+def _key_lives() -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        api_keys.c.revoked_at.is_(None),
+        sa.or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now()),
+        users.c.status != UserStatus.DISABLED,
+    )
+
+
+def _session_lives() -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        web_sessions.c.ended_at.is_(None),
+        web_sessions.c.expires_at > now(),
+        users.c.status == UserStatus.ACTIVE,
     )
 
 
@@ -147,9 +159,7 @@ def key_still_lives(key_id: KeyId) -> sa.Select[Any]:
         .join(users, users.c.id == api_keys.c.user_id)
         .where(
             api_keys.c.id == key_id,
-            api_keys.c.revoked_at.is_(None),
-            sa.or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now()),
-            users.c.status != UserStatus.DISABLED,
+            *_key_lives(),
         )
     )
 
@@ -160,9 +170,7 @@ def session_still_lives(session_id: SessionId) -> sa.Select[Any]:
         .join(users, users.c.id == web_sessions.c.user_id)
         .where(
             web_sessions.c.id == session_id,
-            web_sessions.c.ended_at.is_(None),
-            web_sessions.c.expires_at > now(),
-            users.c.status == UserStatus.ACTIVE,
+            *_session_lives(),
         )
     )
 
