@@ -13,9 +13,12 @@ from pydantic import SecretStr
 from sqlalchemy.exc import SQLAlchemyError
 
 from comfyfleet.api.options import ApiOptions
+from comfyfleet.audit import ChainSigner
 from comfyfleet.db import Database, open_database
 from comfyfleet.db.engine import no_offset
 from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, History, current
+from comfyfleet.dispatch import LeaseSigner, QueueRules
+from comfyfleet.fleet import FleetRules
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import AlreadyExists, NotFound, SchemaTrouble
 from comfyfleet.kernel.secret import Secret, new_secret
@@ -60,6 +63,34 @@ def build_house(
         store=_build_store(settings, signing_key),
         links=LinkSigner(signing_key, public_url(settings)),
         postbox=Postbox(_secret(settings.smtp_url), settings.mail_from) if settings.smtp_url else None,
+        leases=LeaseSigner(signing_key),
+        chain=ChainSigner(signing_key),
+        queue_rules=_queue_rules(settings),
+        fleet_rules=_fleet_rules(settings),
+    )
+
+
+def _queue_rules(settings: Settings) -> QueueRules:
+    return QueueRules(
+        lease_ttl_s=settings.lease_ttl_s,
+        grace_s=settings.lease_grace_s,
+        lease_ahead=settings.lease_ahead,
+        max_attempts=settings.max_attempts,
+        max_releases=settings.max_releases,
+        run_deadline_s=settings.run_deadline_s,
+        queue_deadline_s=settings.queue_deadline_s,
+        block_cooldown_s=settings.block_cooldown_s,
+        max_failures_before_block=settings.max_failures_before_block,
+    )
+
+
+def _fleet_rules(settings: Settings) -> FleetRules:
+    return FleetRules(
+        max_fleet_workers=settings.max_fleet_workers,
+        stale_worker_s=settings.stale_worker_s,
+        approves_by_itself=settings.approve_workers,
+        registrations_per_minute=settings.registrations_per_minute,
+        validates_asg_instance=settings.validate_asg_instance,
     )
 
 

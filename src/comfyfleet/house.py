@@ -1,9 +1,12 @@
 """What a running control plane has: its databases, its object store, its keys. Built by `bootstrap`, used by edges."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from comfyfleet.db import ControlTx, Database, TenantTx
+from comfyfleet.audit import ChainSigner
+from comfyfleet.db import ControlTx, Database, PoolTx, TenantTx
+from comfyfleet.dispatch import LeaseSigner, QueueRules
+from comfyfleet.fleet import FleetRules
 from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.storage import ObjectStore
 from comfyfleet.tenants import Home, Postbox, Tenant
@@ -18,6 +21,10 @@ class House:
     store: ObjectStore
     links: LinkSigner
     postbox: Postbox | None
+    leases: LeaseSigner
+    chain: ChainSigner
+    queue_rules: QueueRules = field(default_factory=QueueRules)
+    fleet_rules: FleetRules = field(default_factory=FleetRules)
 
     def control_tx(self, *, read_only: bool = False) -> AbstractAsyncContextManager[ControlTx]:
         return self.central.control_tx(read_only=read_only)
@@ -26,6 +33,10 @@ class House:
         """On the pool the tenant is placed in, bound to that tenant."""
         tenant_id = home.tenant_id if isinstance(home, Home) else home.id
         return self.pool(home.pool).tenant_tx(tenant_id, read_only=read_only)
+
+    def pool_tx(self, name: str, *, read_only: bool = False) -> AbstractAsyncContextManager[PoolTx]:
+        """Over all tenants of one pool: for what carries rows between the databases, and for the audit."""
+        return self.pool(name).pool_tx(read_only=read_only)
 
     def pool(self, name: str) -> Database:
         if name not in self.pools:

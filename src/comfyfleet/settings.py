@@ -105,6 +105,25 @@ class Settings(BaseSettings):
     )
     mail_from: str = Field("comfyfleet@localhost", description="Sender of invitations and password resets.")
 
+    lease_ttl_s: float = Field(90.0, ge=1, le=86_400, description="How long a lease lives after a heartbeat.")
+    lease_grace_s: float = Field(15.0, ge=1, le=3600, description="How long one lives that no heartbeat has confirmed.")
+    lease_ahead: int = Field(1, ge=0, le=100, description="Leases a worker may hold beyond what it runs at once.")
+    max_attempts: int = Field(3, ge=1, le=100, description="Leases a job may use up before it fails.")
+    max_releases: int = Field(20, ge=0, le=1000, description="How often a worker may give a job back for nothing.")
+    run_deadline_s: float = Field(3600.0, ge=1, description="The longest run, for workflows that name none.")
+    queue_deadline_s: float = Field(86_400.0, ge=1, description="The longest wait; then the job fails and is refunded.")
+    block_cooldown_s: float = Field(60.0, ge=0, description="How long a worker leaves a workflow alone that failed.")
+    max_failures_before_block: int = Field(1, ge=1, description="Failures of a workflow on a worker before that.")
+    max_fleet_workers: int = Field(50, ge=1, description="Live workers a fleet may have.")
+    registrations_per_minute: int = Field(10, ge=1, description="Worker registrations per address; then 429.")
+    approve_workers: bool = Field(True, description="Workers may work as soon as they are registered.")
+    validate_asg_instance: bool = Field(
+        False, description="Ask AWS whether a worker named `i-…` is in an Auto Scaling group. Needs the `s3` extra."
+    )
+    stale_worker_s: float = Field(7200.0, ge=60, description="Silent for so long, a worker is taken for gone.")
+    retention_days: int = Field(30, ge=1, description="How long ended dispatches and worker events are kept.")
+    upkeep: bool = Field(True, description="Run the upkeep loops in this process. At least one replica must.")
+
     log_format: Literal["auto", "json", "console"] = Field("auto", description="`auto`: console on a terminal.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least level to log.")
 

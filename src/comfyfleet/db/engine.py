@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, Timeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from comfyfleet.db.dialect import READ_ONLY, use_postgresql_safely, use_sqlite_safely
-from comfyfleet.db.transaction import ControlTx, TenantTx
+from comfyfleet.db.transaction import ControlTx, PoolTx, TenantTx
 from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.kernel.ids import TenantId
 
@@ -41,6 +41,11 @@ class Database:
     async def tenant_tx(self, tenant_id: TenantId, *, read_only: bool = False) -> AsyncIterator[TenantTx]:
         async with self._begin(read_only=read_only) as connection:
             yield TenantTx(connection, tenant_id, clock_offset_s=self.clock_offset_s())
+
+    @asynccontextmanager
+    async def pool_tx(self, *, read_only: bool = False) -> AsyncIterator[PoolTx]:
+        async with self._begin(read_only=read_only) as connection:
+            yield PoolTx(connection, clock_offset_s=self.clock_offset_s())
 
     @asynccontextmanager
     async def _begin(self, *, read_only: bool) -> AsyncIterator[AsyncConnection]:

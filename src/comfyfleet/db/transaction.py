@@ -10,7 +10,7 @@ from comfyfleet.db.dialect import CLOCK_OFFSET
 from comfyfleet.db.scope import BOUND_TENANT, UnscopedStatement, require_scope
 from comfyfleet.kernel.ids import TenantId
 
-__all__ = ["ControlTx", "TenantTx", "UnscopedStatement"]
+__all__ = ["ControlTx", "PoolTx", "TenantTx", "UnscopedStatement"]
 
 
 class _Tx:
@@ -38,6 +38,14 @@ class _Tx:
 
 class ControlTx(_Tx):
     """A transaction on the central database."""
+
+    async def run_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        """The same statement for each: for bytes, which a batch in one parameter cannot carry."""
+        await self._connection.execute(statement, [{**self._bound, **row} for row in rows])
+
+
+class PoolTx(_Tx):
+    """A transaction over all tenants of one pool: for relays and checks, never for a request of anybody."""
 
 
 class TenantTx(_Tx):

@@ -1,7 +1,7 @@
 """The leased queue. It hands each dispatch to one holder at a time, and knows neither jobs nor money."""
 
 from comfyfleet.dispatch.cancel import cancel_dispatch
-from comfyfleet.dispatch.enqueue import enqueue_dispatch
+from comfyfleet.dispatch.enqueue import enqueue_dispatches
 from comfyfleet.dispatch.expire import expire_leases, fail_overdue, promote_delayed
 from comfyfleet.dispatch.failures import FailureClass
 from comfyfleet.dispatch.finish import Report, complete_dispatches, fail_dispatch
@@ -40,7 +40,7 @@ __all__ = [
     "Report",
     "cancel_dispatch",
     "complete_dispatches",
-    "enqueue_dispatch",
+    "enqueue_dispatches",
     "expire_leases",
     "extend_leases",
     "fail_dispatch",

@@ -1,25 +1,85 @@
-"""A job takes its place in the queue."""
+"""Jobs take their places in the queue."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
 
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import sql
 from comfyfleet.dispatch.model import NewDispatch, QueueRules
-from comfyfleet.kernel.ids import LaneId
+from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId
+
+Lane = tuple[Any, ...]
 
 
-async def enqueue_dispatch(tx: ControlTx, new: NewDispatch, *, rules: QueueRules) -> LaneId | None:
-    """Once per id. The lane it waits in, so that somebody can be woken; None if it was there before."""
-    if await tx.maybe(sql.by_id(new.id)) is not None:
-        return None
-    lane = await _intern_lane(tx, new)
-    cost = new.cost_s / new.weight
-    share = await tx.one(sql.advance_share(lane, new.tenant_id, cost))
-    row = await tx.maybe(sql.insert_dispatch(new, lane=lane, fair_tag=share.finish_tag - cost, rules=rules))
-    if row is None:
-        return None
-    await tx.run(sql.insert_payload(new.id, new.payload))
-    return lane
+async def enqueue_dispatches(
+    tx: ControlTx, news: Sequence[NewDispatch], *, rules: QueueRules
+) -> dict[DispatchId, LaneId]:
+    """Once per id. The lanes they wait in, so that somebody can be woken; those that were there before are missing."""
+    known = {row.id for row in await tx.all(sql.known([new.id for new in news]))} if news else set()
+    fresh = list({new.id: new for new in news if new.id not in known}.values())
+    if not fresh:
+        return {}
+    lanes = await _intern_lanes(tx, fresh)
+    tags = await _fair_tags(tx, fresh, lanes)
+    places = [_place(new, lanes[_lane(new)], tags[new.id], rules) for new in fresh]
+    placed = {row.id: LaneId(row.lane) for row in await tx.all(sql.insert_dispatches(places, rules=rules))}
+    bodies = [{"dispatch_id": new.id, "payload": new.payload} for new in fresh if new.id in placed]
+    if bodies:
+        await tx.run_each(sql.insert_payload(), bodies)
+    return placed
 
 
-async def _intern_lane(tx: ControlTx, new: NewDispatch) -> LaneId:
-    row = await tx.maybe(sql.lane_of(new)) or await tx.maybe(sql.insert_lane(new)) or await tx.one(sql.lane_of(new))
-    return LaneId(row.id)
+async def _intern_lanes(tx: ControlTx, news: Sequence[NewDispatch]) -> dict[Lane, LaneId]:
+    wanted = {_lane(new): dict(zip(sql.LANE, _lane(new), strict=True)) for new in news}
+    found = await _find_lanes(tx, list(wanted.values()))
+    missing = [wanted[lane] for lane in sorted(wanted.keys() - found.keys())]
+    if missing:
+        await tx.run(sql.insert_lanes(missing))
+        found |= await _find_lanes(tx, missing)
+    return found
+
+
+async def _find_lanes(tx: ControlTx, rows: list[dict[str, Any]]) -> dict[Lane, LaneId]:
+    return {tuple(getattr(row, name) for name in sql.LANE): LaneId(row.id) for row in await tx.all(sql.lanes_of(rows))}
+
+
+async def _fair_tags(tx: ControlTx, news: Sequence[NewDispatch], lanes: dict[Lane, LaneId]) -> dict[DispatchId, float]:
+    """Each tenant's jobs, one after the other from where its share of the lane stands."""
+    groups: dict[tuple[LaneId, TenantId], list[NewDispatch]] = defaultdict(list)
+    for new in news:
+        groups[lanes[_lane(new)], new.tenant_id].append(new)
+    costs = {key: sum(_cost(new) for new in group) for key, group in groups.items()}
+    shares = [{"lane": lane, "tenant_id": tenant, "cost": cost} for (lane, tenant), cost in costs.items()]
+    tags = {}
+    for row in await tx.all(sql.advance_shares(shares)):
+        key = (LaneId(row.lane), TenantId(row.tenant_id))
+        start = row.finish_tag - costs[key]
+        for new in groups[key]:
+            tags[new.id] = start
+            start += _cost(new)
+    return tags
+
+
+def _lane(new: NewDispatch) -> Lane:
+    return new.workflow_id, new.structure_hash, new.provider.value, new.priority
+
+
+def _cost(new: NewDispatch) -> float:
+    return new.cost_s / new.weight
+
+
+def _place(new: NewDispatch, lane: LaneId, fair_tag: float, rules: QueueRules) -> dict[str, Any]:
+    return {
+        "id": new.id,
+        "tenant_id": new.tenant_id,
+        "pool": new.pool,
+        "workflow_id": new.workflow_id,
+        "provider": new.provider.value,
+        "lane": lane,
+        "priority": new.priority,
+        "fair_tag": fair_tag,
+        # UUIDv7 is time first: its upper half is a sequence that needs no sequence.
+        "seq": new.id.int >> 65,
+        "run_deadline_s": new.run_deadline_s or rules.run_deadline_s,
+    }

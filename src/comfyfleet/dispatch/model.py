@@ -22,6 +22,7 @@ class QueueRules:
 
     lease_ttl_s: float = 90.0
     grace_s: float = 15.0  # how long a lease lives that no heartbeat has confirmed
+    lease_ahead: int = 1  # leases a worker may hold beyond its concurrency: inputs are fetched while it runs
     max_attempts: int = 3
     max_releases: int = 20
     run_deadline_s: float = 3600.0

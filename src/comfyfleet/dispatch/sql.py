@@ -23,8 +23,8 @@ from comfyfleet.db.tables import (
     settlements,
 )
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
-from comfyfleet.dispatch.model import NewDispatch, QueueRules
-from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
+from comfyfleet.dispatch.model import QueueRules
+from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 
 d, a = ai_job_dispatches, dispatch_attempts
 
@@ -40,87 +40,107 @@ LEASE_KEY: dict[str, Any] = {
 # ── into the queue ──────────────────────────────────────────────────────────────────────────
 
 
-def lane_of(new: NewDispatch) -> sa.Select[Any]:
-    return sa.select(lanes.c.id).where(
-        lanes.c.workflow_id == new.workflow_id,
-        lanes.c.structure_hash == new.structure_hash,
-        lanes.c.provider == new.provider,
-        lanes.c.priority == new.priority,
-    )
+LANE: dict[str, Any] = {
+    "workflow_id": sa.Uuid(),
+    "structure_hash": sa.Text(),
+    "provider": sa.Text(),
+    "priority": sa.Integer(),
+}
+PLACE: dict[str, Any] = {
+    "id": sa.Uuid(),
+    "tenant_id": sa.Uuid(),
+    "pool": sa.Text(),
+    "workflow_id": sa.Uuid(),
+    "provider": sa.Text(),
+    "lane": sa.Integer(),
+    "priority": sa.Integer(),
+    "fair_tag": sa.Double(),
+    "seq": sa.BigInteger(),
+    "run_deadline_s": sa.Float(),
+}
 
 
-def insert_lane(new: NewDispatch) -> sa.Insert:
-    return (
-        insert_once(lanes)
-        .values(
-            workflow_id=new.workflow_id,
-            structure_hash=new.structure_hash,
-            provider=new.provider.value,
-            priority=new.priority,
-        )
-        .returning(lanes.c.id)
-    )
+def known(ids: list[DispatchId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
+    return sa.select(d.c.id).join(b, b.c.id == d.c.id)
 
 
-def advance_share(lane: LaneId, tenant_id: TenantId, cost: float) -> sa.Insert:
-    """Start-time fair queuing: a tenant's next job starts where its last one ends, or now, whichever is later.
+def lanes_of(rows: list[dict[str, Any]]) -> sa.Select[Any]:
+    b = batch_rows("b", LANE, rows)
+    return sa.select(*lanes.c).join(b, sa.and_(*(lanes.c[name] == b.c[name] for name in LANE)))
+
+
+def insert_lanes(rows: list[dict[str, Any]]) -> sa.Insert:
+    return insert_once(lanes).from_select([*LANE], _each(batch_rows("b", LANE, rows)))
+
+
+def advance_shares(rows: list[dict[str, Any]]) -> sa.Insert:
+    """Start-time fair queuing: a tenant's next jobs start where its last one ends, or now, whichever is later.
 
     "Now" is the tag of whoever is next in the lane; in an empty lane, the latest end anybody has: all start level.
+    Taken in one order, so that two batches never wait for each other.
     """
+    b = batch_rows("b", {"lane": sa.Integer(), "tenant_id": sa.Uuid(), "cost": sa.Double()}, rows)
+    f = fair_shares.alias("f")
     head = (
         sa.select(d.c.fair_tag)
-        .where(d.c.lane == lane, d.c.status == DispatchStatus.QUEUED)
+        .where(d.c.lane == b.c.lane, d.c.status == DispatchStatus.QUEUED)
         .order_by(d.c.fair_tag, d.c.seq)
         .limit(1)
+        .correlate(b)
         .scalar_subquery()
     )
     latest = (
-        sa.select(fair_shares.c.finish_tag)
-        .where(fair_shares.c.lane == lane)
-        .order_by(fair_shares.c.finish_tag.desc())
+        sa.select(f.c.finish_tag)
+        .where(f.c.lane == b.c.lane)
+        .order_by(f.c.finish_tag.desc())
         .limit(1)
+        .correlate(b)
         .scalar_subquery()
     )
     virtual_now = sa.func.coalesce(head, latest, sa.literal(0.0, sa.Double()))
-    insert = postgresql.insert(fair_shares).values(lane=lane, tenant_id=tenant_id, finish_tag=virtual_now + cost)
+    listed = (
+        sa.select(b.c.lane, b.c.tenant_id, virtual_now + b.c.cost, b.c.cost)
+        .where(sa.true())
+        .order_by(b.c.lane, b.c.tenant_id)
+    )
+    insert = postgresql.insert(fair_shares).from_select(["lane", "tenant_id", "finish_tag", "last_cost"], listed)
+    again = insert.excluded
     return insert.on_conflict_do_update(
         index_elements=[fair_shares.c.lane, fair_shares.c.tenant_id],
-        set_={"finish_tag": Larger(fair_shares.c.finish_tag, virtual_now) + cost},
-    ).returning(fair_shares.c.finish_tag)
+        set_={
+            "finish_tag": Larger(fair_shares.c.finish_tag + again.last_cost, again.finish_tag),
+            "last_cost": again.last_cost,
+        },
+    ).returning(*fair_shares.c)
 
 
-def insert_dispatch(new: NewDispatch, *, lane: LaneId, fair_tag: float, rules: QueueRules) -> sa.Insert:
-    return (
-        insert_once(d)
-        .values(
-            id=new.id,
-            tenant_id=new.tenant_id,
-            tenant_job_id=new.id,
-            pool=new.pool,
-            workflow_id=new.workflow_id,
-            provider=new.provider.value,
-            lane=lane,
-            status=DISPATCH.initial,
-            priority=new.priority,
-            fair_tag=fair_tag,
-            # UUIDv7 is time first: its upper half is a sequence that needs no sequence.
-            seq=new.id.int >> 65,
-            attempts=0,
-            max_attempts=rules.max_attempts,
-            releases=0,
-            max_releases=rules.max_releases,
-            epoch=0,
-            run_deadline_s=new.run_deadline_s or rules.run_deadline_s,
-            queued_at=now(),
-            queue_deadline_at=seconds_from_now(rules.queue_deadline_s),
-            created_at=now(),
-        )
-        .returning(d.c.id)
-    )
+def insert_dispatches(rows: list[dict[str, Any]], *, rules: QueueRules) -> sa.Insert:
+    b = batch_rows("b", PLACE, rows)
+    constant: dict[str, Any] = {
+        "tenant_job_id": b.c.id,
+        "status": sa.literal(DISPATCH.initial.value, sa.Text()),
+        "attempts": sa.literal(0, sa.Integer()),
+        "max_attempts": sa.literal(rules.max_attempts, sa.Integer()),
+        "releases": sa.literal(0, sa.Integer()),
+        "max_releases": sa.literal(rules.max_releases, sa.Integer()),
+        "epoch": sa.literal(0, sa.BigInteger()),
+        "queued_at": now(),
+        "queue_deadline_at": seconds_from_now(rules.queue_deadline_s),
+        "created_at": now(),
+    }
+    listed = sa.select(*b.c, *constant.values()).where(sa.true())
+    return insert_once(d).from_select([*PLACE, *constant], listed).returning(d.c.id, d.c.lane)
 
 
-def insert_payload(dispatch_id: DispatchId, payload: bytes) -> sa.Insert:
-    return insert_once(dispatch_payloads).values(dispatch_id=dispatch_id, payload=payload)
+def insert_payload() -> sa.Insert:
+    p = dispatch_payloads
+    return insert_once(p).values(dispatch_id=sa.bindparam("dispatch_id"), payload=sa.bindparam("payload"))
+
+
+def _each(rows: sa.TableValuedAlias) -> sa.Select[Any]:
+    """All rows of a batch, for an insert. SQLite needs the WHERE: it would take an ON CONFLICT for a join's ON."""
+    return sa.select(*rows.c).where(sa.true())
 
 
 # ── leasing ─────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,8 @@ class FleetRules:
     max_fleet_workers: int = 50
     stale_worker_s: float = 7200.0
     approves_by_itself: bool = True
+    registrations_per_minute: int = 10
+    validates_asg_instance: bool = False
     # More take-overs than this in the window: two machines fight over one name.
     takeovers_max: int = 3
     takeover_window_s: float = 600.0

@@ -58,7 +58,7 @@ class Queue:
             }
         )
         async with self.house.control_tx() as tx:
-            await dispatch.enqueue_dispatch(tx, new, rules=self.rules)
+            await dispatch.enqueue_dispatches(tx, [new], rules=self.rules)
         return new.id
 
     async def all_lanes(self) -> frozenset[LaneId]:

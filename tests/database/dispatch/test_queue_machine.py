@@ -106,8 +106,8 @@ class QueueMachine(RuleBasedStateMachine):
             priority=priority,
             cost_s=cost,
         )
-        lane = self.do(self.tx(dispatch.enqueue_dispatch, new, rules=RULES))
-        assert self.do(self.tx(dispatch.enqueue_dispatch, new, rules=RULES)) is None
+        lane = self.do(self.tx(dispatch.enqueue_dispatches, [new], rules=RULES))[new.id]
+        assert self.do(self.tx(dispatch.enqueue_dispatches, [new], rules=RULES)) == {}
         self.lanes.add(lane)
         self.rows[new.id] = Expected()
 

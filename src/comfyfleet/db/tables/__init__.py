@@ -1,5 +1,12 @@
 """The schema: one file per slice, two databases."""
 
+from comfyfleet.db.tables.audit import (
+    audit_head,
+    audit_log,
+    tenant_audit_heads,
+    tenant_audit_log,
+    worker_audit_log,
+)
 from comfyfleet.db.tables.base import CENTRAL, TENANT
 from comfyfleet.db.tables.dispatch import (
     ai_job_dispatches,
@@ -30,6 +37,8 @@ __all__ = [
     "ai_job_dispatches",
     "ai_jobs",
     "api_keys",
+    "audit_head",
+    "audit_log",
     "comfyui_fleets",
     "comfyui_workers",
     "comfyui_workflow_fleets",
@@ -44,12 +53,15 @@ __all__ = [
     "one_time_links",
     "settlements",
     "submissions",
+    "tenant_audit_heads",
+    "tenant_audit_log",
     "tenants",
     "token_transactions",
     "token_wallets",
     "upkeep_ticks",
     "users",
     "web_sessions",
+    "worker_audit_log",
     "worker_workflows",
     "workflows",
 ]

@@ -25,6 +25,8 @@ fair_shares = sa.Table(
     sa.Column("lane", sa.Integer(), primary_key=True),
     sa.Column("tenant_id", sa.Uuid(), primary_key=True),
     sa.Column("finish_tag", sa.Double(), nullable=False),
+    # What the latest batch added: the one who meets a share that is there already must know it alone.
+    sa.Column("last_cost", sa.Double(), nullable=False),
     sa.Index("ix_fair_shares_finish", "lane", "finish_tag"),
 )
 

@@ -16,7 +16,7 @@ ai_jobs = sa.Table(
     sa.Column("provider", sa.Text(), nullable=False),
     sa.Column("status", sa.Text(), nullable=False),
     sa.Column("priority", sa.Integer(), nullable=False),
-    sa.Column("cost_tokens", sa.BigInteger(), nullable=False),
+    sa.Column("reserved_tokens", sa.BigInteger(), nullable=False),
     sa.Column("expected_s", sa.Float(), nullable=False),
     sa.Column("input_file_id", sa.Uuid(), nullable=True),
     sa.Column("output_file_id", sa.Uuid(), nullable=True),
@@ -30,7 +30,7 @@ ai_jobs = sa.Table(
     sa.Column("started_at", UtcTime(), nullable=True),
     sa.Column("completed_at", UtcTime(), nullable=True),
     one_of("status", ["queued", "processing", "completed", "failed", "cancelled"]),
-    sa.CheckConstraint("cost_tokens >= 0", name="cost_not_negative"),
+    sa.CheckConstraint("reserved_tokens >= 0", name="reserved_not_negative"),
     sa.CheckConstraint(
         "(status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL)", name="ended_has_time"
     ),

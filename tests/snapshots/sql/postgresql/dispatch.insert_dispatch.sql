@@ -1,4 +1,0 @@
-INSERT INTO ai_job_dispatches (id, tenant_id, tenant_job_id, pool, workflow_id, provider, lane, status, priority, fair_tag, seq, attempts, max_attempts, releases, max_releases, epoch, run_deadline_s, queued_at, queue_deadline_at, created_at)
-VALUES (%(id)s::UUID, %(tenant_id)s::UUID, %(tenant_job_id)s::UUID, %(pool)s::VARCHAR, %(workflow_id)s::UUID, %(provider)s::VARCHAR, %(lane)s::INTEGER, %(status)s::VARCHAR, %(priority)s::INTEGER, %(fair_tag)s, %(seq)s::BIGINT, %(attempts)s::INTEGER, %(max_attempts)s::INTEGER, %(releases)s::INTEGER, %(max_releases)s::INTEGER, %(epoch)s::BIGINT, %(run_deadline_s)s, (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)), (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_2)s)), (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_3)s)))
-ON CONFLICT DO NOTHING
-RETURNING ai_job_dispatches.id
