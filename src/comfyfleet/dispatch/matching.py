@@ -4,7 +4,7 @@ Inside a lane the database has the order already (fair tag, then age). Here the 
 by aged priority, then by how long they wait. A worker takes what it has warm first, within a bounded window.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from comfyfleet.dispatch.model import Ask
@@ -31,6 +31,9 @@ class Head:
     waited_s: float
     epoch: int
     run_deadline_s: float
+    attempts: int = 0
+    fair_tag: float = 0.0
+    seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +58,26 @@ def aged_priority(priority: int, waited_s: float) -> int:
     return priority + min(AGED_CLASSES_MAX, int(max(0.0, waited_s) // AGE_PER_CLASS_S))
 
 
-def match(asks: Sequence[Ask], heads: Sequence[Head], blocks: Mapping[WorkerId, Sequence[Block]]) -> list[Pairing]:
-    """Each ask gets at most one; `heads` come in order within their lane."""
+def match(
+    asks: Sequence[Ask],
+    heads: Sequence[Head],
+    blocks: Mapping[WorkerId, Sequence[Block]],
+    *,
+    cut: Container[LaneId] = (),
+) -> list[Pairing]:
+    """Each ask gets at most one; `heads` come in order within their lane.
+
+    Of a lane in `cut` more rows wait than were read. Once its rows are given away, nobody who could have taken the
+    next one is served something lesser instead: such asks get nothing, and the caller looks again.
+    """
     waiting: dict[LaneId, list[Head]] = {}
-    for head in heads:
+    for head in reversed(heads):
         waiting.setdefault(head.lane, []).append(head)
     probed: set[tuple[WorkerId, str]] = set()
     pairings = []
     for ask in asks:
+        if any(lane in cut and not waiting[lane] for lane in ask.lanes):
+            continue
         pairing = _choose(ask, waiting, blocks.get(ask.holder.worker_id, ()), probed)
         if pairing is None:
             continue
@@ -77,12 +92,15 @@ def _choose(
     ask: Ask, waiting: Mapping[LaneId, list[Head]], blocks: Sequence[Block], probed: set[tuple[WorkerId, str]]
 ) -> Pairing | None:
     by_hash = {block.structure_hash: block for block in blocks}
-    fronts = []
+    fronts: list[tuple[Head, str | None]] = []
     for lane in ask.lanes:
         rows = waiting.get(lane)
         if not rows:
             continue
-        block = by_hash.get(EVERY_STRUCTURE) or by_hash.get(rows[0].structure_hash)
+        if not blocks:
+            fronts.append((rows[-1], None))
+            continue
+        block = by_hash.get(EVERY_STRUCTURE) or by_hash.get(rows[-1].structure_hash)
         if block is not None and (ask.holder.worker_id, block.structure_hash) in probed:
             block = Block(block.structure_hash, block.tenant_id, half_open=False, probing=True)
         front = _front(rows, block)
@@ -91,20 +109,23 @@ def _choose(
     if not fronts:
         return None
     best = max(fronts, key=lambda front: _rank(front[0]))
-    warm = [
-        front for front in fronts if front[0].structure_hash in ask.warm and _rank(front[0])[0] == _rank(best[0])[0]
-    ]
-    if warm and best[0].waited_s < AFFINITY_WINDOW_S:
-        best = max(warm, key=lambda front: _rank(front[0]))
+    if ask.warm and best[0].waited_s < AFFINITY_WINDOW_S:
+        level = aged_priority(best[0].priority, best[0].waited_s)
+        warm = [
+            front
+            for front in fronts
+            if front[0].structure_hash in ask.warm and aged_priority(front[0].priority, front[0].waited_s) == level
+        ]
+        best = max(warm, key=lambda front: _rank(front[0]), default=best)
     return Pairing(ask, *best)
 
 
 def _front(rows: Sequence[Head], block: Block | None) -> tuple[Head, str | None] | None:
-    """The first row this worker may take, and the half-open block it would probe, if it does."""
+    """The first row this worker may take, and the half-open block it would probe, if it does. The last is first."""
     if block is None:
-        return rows[0], None
+        return rows[-1], None
     may_probe = block.half_open and not block.probing
-    for row in rows[:SKIPPED_ROWS_MAX]:
+    for row in reversed(rows[-SKIPPED_ROWS_MAX:]):
         blocked = block.tenant_id is None or block.tenant_id == row.tenant_id
         if not blocked:
             return row, None
