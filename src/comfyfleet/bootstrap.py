@@ -17,6 +17,7 @@ from comfyfleet.audit import ChainSigner
 from comfyfleet.db import Database, open_database
 from comfyfleet.db.engine import no_offset
 from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, History, current
+from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
 from comfyfleet.house import House
@@ -31,6 +32,8 @@ from comfyfleet.tenants.model import SCOPES
 
 OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
+# One each for polls, heartbeats and completions, which are batched; the rest for failures, the bell and chores.
+DESK_CONNECTIONS = 8
 DURABLE = ("fsync", "synchronous_commit")
 
 log = structlog.get_logger()
@@ -56,6 +59,14 @@ def build_house(
     def database(name: str, url: str) -> Database:
         return open_database(name, url, clock_offset_s=clock_offset_s, pool_size=settings.database_connections)
 
+    leases, rules = LeaseSigner(signing_key), _queue_rules(settings)
+    desk_database = open_database(
+        "central",
+        settings.central_url(),
+        clock_offset_s=clock_offset_s,
+        pool_size=DESK_CONNECTIONS,
+        prepares=settings.prepare_statements,
+    )
     return House(
         central=database("central", settings.central_url()),
         pools={name: database(name, url) for name, url in pools.items()},
@@ -63,9 +74,10 @@ def build_house(
         store=_build_store(settings, signing_key),
         links=LinkSigner(signing_key, public_url(settings)),
         postbox=Postbox(_secret(settings.smtp_url), settings.mail_from) if settings.smtp_url else None,
-        leases=LeaseSigner(signing_key),
+        desk=Desk(desk_database, signer=leases, rules=rules),
+        leases=leases,
         chain=ChainSigner(signing_key),
-        queue_rules=_queue_rules(settings),
+        queue_rules=rules,
         fleet_rules=_fleet_rules(settings),
     )
 

@@ -8,7 +8,7 @@ from comfyfleet.dispatch.finish import Report, complete_dispatches, fail_dispatc
 from comfyfleet.dispatch.floors import Floors
 from comfyfleet.dispatch.heartbeat import Beat, Extended, extend_leases
 from comfyfleet.dispatch.lanes import LaneBook
-from comfyfleet.dispatch.lease import Leasing, lease_dispatches
+from comfyfleet.dispatch.lease import Leased, Leasing, count_heads, lease_dispatches
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.model import (
     Ask,
@@ -41,6 +41,7 @@ __all__ = [
     "LaneBook",
     "LeaseProof",
     "LeaseSigner",
+    "Leased",
     "Leasing",
     "NewDispatch",
     "Place",
@@ -49,6 +50,7 @@ __all__ = [
     "Report",
     "cancel_dispatch",
     "complete_dispatches",
+    "count_heads",
     "enqueue_dispatches",
     "expire_leases",
     "extend_leases",

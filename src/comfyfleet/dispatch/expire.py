@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import blocks, sql
 from comfyfleet.dispatch.failures import FailureClass
 from comfyfleet.dispatch.finish import write_settlements
@@ -41,14 +42,14 @@ async def _expire(tx: ControlTx, row: Any, *, chance: float) -> int:
     }
     final = dispatch.exhausted or row.past_deadline
     if final:
-        moved = await tx.maybe(sql.finish([{**key, "provider_job_id": None}], DispatchEvent.FAIL))
+        moved = await tx.maybe(sql.finish(DispatchEvent.FAIL), rows=batch([{**key, "provider_job_id": None}]))
     else:
         moved = await tx.maybe(sql.delay([{**key, "pause_s": backoff_s(dispatch.attempts, chance=chance)}]))
     if moved is None:
         return 0
     reason = "deadline" if row.past_deadline else "expired"
     attempt = {"id": row.id, "epoch": row.epoch, "reason": reason, "request_digest": None, "status": None}
-    await tx.run(sql.end_attempts([attempt]))
+    await tx.run(sql.end_attempts(), rows=batch([attempt]))
     await write_settlements(tx, [moved], {})
     await blocks.forget_probe(tx, dispatch.id)
     return 1

@@ -105,9 +105,12 @@ class Holder:
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """One poll: what this worker may run, what it has warm, and how many leases it may hold in all."""
+    """One poll: what this worker may run, what it has warm, and how many leases it may hold in all.
+
+    Two polls that say the same are still two.
+    """
 
     holder: Holder
     lanes: frozenset[LaneId]
@@ -168,3 +171,4 @@ class Ended:
     dispatch_id: DispatchId
     status: DispatchStatus
     replayed: bool = False
+    lane: LaneId | None = None  # where it waits again, if it does

@@ -119,9 +119,9 @@ class QueueMachine(RuleBasedStateMachine):
             Ask(self.holders[worker], frozenset(self.lanes), slots, poll_id=f"p{number}-{new_id().hex}"): worker
             for number, worker in enumerate(workers)
         }
-        granted = self.do(self.tx(dispatch.lease_dispatches, list(asks), Leasing(SIGNER, RULES)))
+        granted = self.do(self.tx(dispatch.lease_dispatches, list(asks), Leasing(SIGNER, RULES))).grants
         got = [self._count_lease(grant, asks[ask]) for ask, grant in granted.items()]
-        again = self.do(self.tx(dispatch.lease_dispatches, list(granted), Leasing(SIGNER, RULES)))
+        again = self.do(self.tx(dispatch.lease_dispatches, list(granted), Leasing(SIGNER, RULES))).grants
         assert {ask: grant.token for ask, grant in again.items()} == {
             ask: grant.token for ask, grant in granted.items()
         }
