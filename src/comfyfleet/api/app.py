@@ -19,7 +19,8 @@ from comfyfleet.api.policy import SignedUrl, require_policies
 from comfyfleet.api.requests import BodyLimit, RequestContext, route_patterns
 from comfyfleet.api.stopping import Stopping
 from comfyfleet.api.tenant import tenant_router
-from comfyfleet.api.worker import worker_router
+from comfyfleet.api.worker import WorkerEndpoints
+from comfyfleet.api.worker.openapi import describe_worker_endpoints
 from comfyfleet.house import House
 from comfyfleet.storage.backends.local import LocalStore
 
@@ -43,7 +44,7 @@ def build_app(house: House, options: ApiOptions) -> FastAPI:
     )
     app.state.house, app.state.options = house, options
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
-    for router in (health.router, auth.router, payments.router, tenant_router(), worker_router(), operator_router()):
+    for router in (health.router, auth.router, payments.router, tenant_router(), operator_router()):
         app.include_router(router)
     app.include_router(door.router)
     if isinstance(house.store, LocalStore):
@@ -52,6 +53,7 @@ def build_app(house: House, options: ApiOptions) -> FastAPI:
     _surround(app, options)
     require_policies(app, open_paths=OPEN_PATHS)
     app.state.patterns = route_patterns(app)
+    describe_worker_endpoints(app)
     return app
 
 
@@ -67,10 +69,16 @@ def _surround(app: FastAPI, options: ApiOptions) -> None:
             expose_headers=["ETag", "X-Request-Id", "Retry-After"],
         )
     app.add_middleware(RequestContext)
+    app.add_middleware(WorkerEndpoints, state=app)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.stopping.attach()
-    yield
-    await app.state.house.close()
+    house: House = app.state.house
+    house.desk.start()
+    try:
+        yield
+    finally:
+        await house.desk.stop()
+        await house.close()

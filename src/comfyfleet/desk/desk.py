@@ -13,12 +13,13 @@ from comfyfleet import dispatch
 from comfyfleet.db import Database
 from comfyfleet.desk.bell import Bell
 from comfyfleet.desk.coalesce import Coalescer
+from comfyfleet.desk.live import LiveEvents
 from comfyfleet.desk.polls import Poll, Polls
 from comfyfleet.desk.presence import FLUSH_EVERY_S, Presence
 from comfyfleet.desk.roster import Roster
 from comfyfleet.dispatch import Beat, Ended, Extended, Floors, Grant, LeaseSigner, Leasing, Place, QueueRules, Report
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, LeaseLost
-from comfyfleet.kernel.ids import DispatchId, LaneId
+from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 
 LOOK_EVERY_S = 2.0
 
@@ -35,6 +36,7 @@ class Desk:
         self._chance = random.Random()  # noqa: S311 spreads retries, hides nothing
         self.roster = Roster(central)
         self.presence = Presence(central)
+        self.live = LiveEvents()
         self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))
         self._beats: Coalescer[Sequence[Beat], Extensions] = Coalescer(self._extend)
         self._reports: Coalescer[Report, Ended] = Coalescer(self._complete)
@@ -79,6 +81,10 @@ class Desk:
             self.came_back([ended.lane])
         self.on_finished()
         return ended
+
+    def somebody_waits_for(self, lane: LaneId, *, but: WorkerId) -> bool:
+        """Does another worker stand idle here that could run this?"""
+        return self.polls.somebody_waits_for(lane, but=but)
 
     # ── what others tell ──
 

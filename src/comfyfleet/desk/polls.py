@@ -145,6 +145,10 @@ class Polls:
                 )
             self.room.wake(grant.lane)
 
+    def somebody_waits_for(self, lane: LaneId, *, but: WorkerId) -> bool:
+        book = self._leasing.book
+        return lane in book and self.room.wants(book[lane], but=but)
+
     # ── work has come ──
 
     def queued(self, places: Collection[Place]) -> None:

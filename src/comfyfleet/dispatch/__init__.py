@@ -23,6 +23,7 @@ from comfyfleet.dispatch.model import (
     Provider,
     QueueRules,
 )
+from comfyfleet.dispatch.rebind import HeldLease, read_leases, rebind_leases
 from comfyfleet.dispatch.requeue import requeue_dispatch
 from comfyfleet.dispatch.tokens import LeaseSigner
 
@@ -36,6 +37,7 @@ __all__ = [
     "FailureClass",
     "Floors",
     "Grant",
+    "HeldLease",
     "Holder",
     "Lane",
     "LaneBook",
@@ -58,5 +60,7 @@ __all__ = [
     "fail_overdue",
     "lease_dispatches",
     "promote_delayed",
+    "read_leases",
+    "rebind_leases",
     "requeue_dispatch",
 ]

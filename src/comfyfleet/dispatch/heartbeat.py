@@ -9,7 +9,7 @@ from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import sql
 from comfyfleet.dispatch.model import LeaseProof, QueueRules
 from comfyfleet.dispatch.tokens import epoch_of
-from comfyfleet.kernel.ids import DispatchId
+from comfyfleet.kernel.ids import DispatchId, LaneId
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +24,7 @@ class Extended:
     lease_s: float
     deadline_s: float
     cancel_requested: bool
+    lane: LaneId
 
 
 async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRules) -> dict[DispatchId, Extended]:
@@ -36,7 +37,9 @@ async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRul
     ]
     extended = await tx.all(sql.extend(), rows=batch(rows), ttl_s=rules.lease_ttl_s)
     await tx.run(sql.confirm_attempts(), rows=batch([{"id": row["id"], "epoch": row["epoch"]} for row in rows]))
-    return {row.id: Extended(row.lease_s, row.deadline_s, row.cancel_requested_at is not None) for row in extended}
+    return {
+        row.id: Extended(row.lease_s, row.deadline_s, row.cancel_requested_at is not None, row.lane) for row in extended
+    }
 
 
 def lease_key(proof: LeaseProof) -> dict[str, Any]:

@@ -30,6 +30,10 @@ class QueueRules:
     block_cooldown_s: float = 60.0
     max_failures_before_block: int = 1
 
+    @property
+    def heartbeat_interval_s(self) -> float:
+        return min(30.0, self.lease_ttl_s / 3)
+
 
 @dataclass(frozen=True, slots=True)
 class NewDispatch:

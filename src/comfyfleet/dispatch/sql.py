@@ -52,6 +52,7 @@ def extend() -> sa.Update:
         )
         .returning(
             d.c.id,
+            d.c.lane,
             d.c.cancel_requested_at,
             SecondsBetween(now(), d.c.lease_expires_at).label("lease_s"),
             SecondsBetween(now(), d.c.deadline_at).label("deadline_s"),
@@ -66,6 +67,51 @@ def confirm_attempts() -> sa.Update:
         sa.update(a)
         .where(a.c.dispatch_id == b.c.id, a.c.epoch == b.c.epoch, a.c.confirmed_at.is_(None))
         .values(confirmed_at=now())
+    )
+
+
+@cache
+def held_leases() -> sa.Select[Any]:
+    b = batch_rows("b", LEASE_KEY)
+    return (
+        sa.select(d.c.id, d.c.tenant_id, d.c.epoch, a.c.nonce)
+        .select_from(b)
+        .join(d, sa.and_(*_held(b)))
+        .join(a, sa.and_(a.c.dispatch_id == d.c.id, a.c.epoch == d.c.epoch))
+    )
+
+
+REBIND: dict[str, Any] = {**LEASE_KEY, "new_hash": sa.Text(), "new_incarnation": sa.BigInteger()}
+
+
+@cache
+def rebind() -> sa.Update:
+    """The same lease in its worker's next life: what the old process still sends no longer fits."""
+    b = batch_rows("b", REBIND)
+    return (
+        sa.update(d)
+        .where(*_held(b))
+        .values(
+            lease_hash=b.c.new_hash,
+            incarnation=b.c.new_incarnation,
+            lease_expires_at=seconds_from_now(sa.bindparam("grace_s", type_=sa.Float())),
+        )
+        .returning(d.c.id)
+    )
+
+
+@cache
+def rebind_attempts() -> sa.Update:
+    b = batch_rows("b", REBIND)
+    return (
+        sa.update(a)
+        .where(
+            a.c.dispatch_id == b.c.id,
+            a.c.epoch == b.c.epoch,
+            a.c.incarnation == b.c.incarnation,
+            a.c.ended_at.is_(None),
+        )
+        .values(incarnation=b.c.new_incarnation)
     )
 
 

@@ -143,7 +143,7 @@ async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -
 
 def _offer(pairing: Pairing, leasing: Leasing) -> tuple[Grant, Pairing]:
     holder, head, epoch = pairing.ask.holder, pairing.head, pairing.head.epoch + 1
-    nonce = secrets.token_urlsafe(NONCE_BYTES)
+    nonce = secrets.token_hex(NONCE_BYTES)
     grant = Grant(
         dispatch_id=head.id,
         tenant_id=head.tenant_id,
