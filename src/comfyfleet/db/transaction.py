@@ -67,3 +67,11 @@ class TenantTx(_Tx):
 
     async def run(self, statement: Executable) -> int:
         return await super().run(require_scope(statement))
+
+    async def all_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> Sequence[Row[Any]]:
+        """The same statement for each row, whose values it names; what they return, in no order."""
+        values = [{**row, **self._bound} for row in rows]
+        return (await self._connection.execute(require_scope(statement), values)).all() if values else []
+
+    async def run_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        await self._connection.execute(require_scope(statement), [{**row, **self._bound} for row in rows])

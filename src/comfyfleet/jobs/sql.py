@@ -8,7 +8,6 @@ from comfyfleet.db.dialect import batch_rows, insert_once, now, seconds_from_now
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import ai_jobs, submissions
 from comfyfleet.jobs.lifecycle import JOB, JobEvent
-from comfyfleet.jobs.model import NewJob
 from comfyfleet.kernel.ids import JobId
 
 j, s = ai_jobs, submissions
@@ -17,34 +16,36 @@ j, s = ai_jobs, submissions
 LISTED = [column for column in j.c if column.name != "payload"]
 
 
+NEW = [
+    "id",
+    "user_id",
+    "workflow_id",
+    "structure_hash",
+    "provider",
+    "priority",
+    "reserved_tokens",
+    "expected_s",
+    "run_deadline_s",
+    "retry_of",
+    "payload",
+]
+
+
 # ── one tenant's ────────────────────────────────────────────────────────────────────────────
 
 
-def insert_job(new: NewJob, payload: dict[str, Any]) -> sa.Insert:
+def insert_jobs() -> sa.Insert:
+    """For many at once, each with the values of `NEW`. Those that were there before do not come back."""
+    given = {name: sa.bindparam(name, type_=j.c[name].type) for name in NEW}
     return (
-        insert_once(j)
-        .values(
-            id=new.id,
-            tenant_id=BOUND_TENANT,
-            user_id=new.user_id,
-            workflow_id=new.workflow_id,
-            structure_hash=new.structure_hash,
-            provider=new.provider,
-            status=JOB.initial,
-            priority=new.priority,
-            reserved_tokens=new.reserved_tokens,
-            expected_s=new.expected_s,
-            run_deadline_s=new.run_deadline_s,
-            retry_of=new.retry_of,
-            payload=payload,
-            created_at=now(),
-        )
-        .returning(*LISTED)
+        insert_once(j).values(tenant_id=BOUND_TENANT, status=JOB.initial, created_at=now(), **given).returning(*LISTED)
     )
 
 
-def insert_submission(job_id: JobId) -> sa.Insert:
-    return sa.insert(s).values(job_id=job_id, tenant_id=BOUND_TENANT, created_at=now())
+def insert_submissions() -> sa.Insert:
+    return sa.insert(s).values(
+        job_id=sa.bindparam("job_id", type_=s.c.job_id.type), tenant_id=BOUND_TENANT, created_at=now()
+    )
 
 
 def by_id(job_id: JobId) -> sa.Select[Any]:
