@@ -20,6 +20,10 @@ def hold_tick(loop: str) -> sa.Select[Any]:
     return sa.select(since).where(t.c.loop == loop).with_for_update(skip_locked=True)
 
 
+def find_tick(loop: str) -> sa.Select[Any]:
+    return sa.select(t.c.loop).where(t.c.loop == loop)
+
+
 def move_tick(loop: str) -> sa.Update:
     return sa.update(t).where(t.c.loop == loop).values(ticked_at=now())
 

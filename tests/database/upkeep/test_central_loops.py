@@ -20,8 +20,10 @@ from comfyfleet.upkeep import (
     fail_overdue,
     forget_old,
     promote_delayed,
+    relay_submissions,
     retire_workers,
 )
+from comfyfleet.upkeep.turns import take_turn
 from tests.builders import a_member
 from tests.conftest import ManualClock
 from tests.database.jobs.world import CREDIT, World
@@ -82,7 +84,11 @@ async def test_i6_an_outage_lengthens_no_run_deadline(world: World, clock: Manua
     await world.queued(run_deadline_s=100.0)
     await world.sweep()
     await world.lease()
-    clock.advance(101)
+    clock.advance(60)
+    assert await world.sweep() == 0
+    [row] = await world.dispatches()
+    assert row.lease_expires_at == row.deadline_at
+    clock.advance(41)
     assert await world.sweep() == 1
     assert await status_of(world) == "failed"
 
@@ -106,6 +112,26 @@ async def test_sweeps_at_once_expire_each_lease_once(world: World, clock: Manual
     assert sum(counts) == 4
     assert {row.attempts for row in await world.dispatches()} == {1}
     assert all(row.ended_at for row in await world.attempts())
+
+
+async def test_while_one_replica_has_its_turn_the_others_pass(world: World, clock: ManualClock) -> None:
+    if world.house.central.engine.dialect.name == "sqlite":
+        pytest.skip("there the write lock is the turn: the others wait for it")
+    await world.create()
+    await world.sweep()
+    clock.advance(7)
+    async with world.house.control_tx() as tx:
+        assert await take_turn(tx, expire_leases.NAME) == pytest.approx(7, abs=5)
+        assert await take_turn(tx, f"{relay_submissions.NAME}:main") is not None
+        assert await take_turn(tx, explain_waiting.NAME) is not None
+    async with world.house.control_tx() as tx:
+        for name in (expire_leases.NAME, f"{relay_submissions.NAME}:main", explain_waiting.NAME):
+            assert await take_turn(tx, name) is not None
+        async with world.house.control_tx() as other:
+            assert await take_turn(other, expire_leases.NAME) is None
+        assert await world.relay() == 0
+        assert await world.dispatches() == []
+    assert await world.relay() == 1
 
 
 # ── waiting ─────────────────────────────────────────────────────────────────────────────────
