@@ -5,6 +5,7 @@ import secrets
 import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -29,11 +30,13 @@ from comfyfleet.storage.backends.local import LocalStore
 from comfyfleet.tenants import Postbox, Role, create_user, find_user
 from comfyfleet.tenants.credentials import LinkSigner, create_key
 from comfyfleet.tenants.model import SCOPES
+from comfyfleet.upkeep import Upkeep, UpkeepRules, apply_settlements, loops_of
 
 OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
 # One each for polls, heartbeats and completions, which are batched; the rest for failures, the bell and chores.
 DESK_CONNECTIONS = 8
+DAY_S = 86_400.0
 DURABLE = ("fsync", "synchronous_commit")
 
 log = structlog.get_logger()
@@ -129,6 +132,16 @@ def build_options(settings: Settings) -> ApiOptions:
         logins_per_minute=settings.logins_per_minute,
         payment_webhook_secrets=[_secret(each) for each in settings.payment_webhook_secrets],
     )
+
+
+def build_upkeep(house: House, settings: Settings) -> Upkeep | None:
+    """None: this replica leaves upkeep to others."""
+    if not settings.upkeep:
+        return None
+    rules = UpkeepRules(retention_s=settings.retention_days * DAY_S)
+    upkeep = Upkeep(loops_of(house, rules=rules))
+    house.desk.on_finished = partial(upkeep.wake, apply_settlements.NAME)
+    return upkeep
 
 
 def public_url(settings: Settings) -> str:

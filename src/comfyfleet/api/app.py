@@ -10,6 +10,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from comfyfleet import __version__
 from comfyfleet.api import auth, door, health, payments
+from comfyfleet.api.background import Background
 from comfyfleet.api.errors import ErrorBody, install_error_handlers
 from comfyfleet.api.limits import RateLimits
 from comfyfleet.api.objects import objects_router
@@ -32,7 +33,8 @@ COMMON_ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def build_app(house: House, options: ApiOptions) -> FastAPI:
+def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = None) -> FastAPI:
+    """With `upkeep`, its loops run for as long as the application does."""
     app = FastAPIOffline(
         title="comfyfleet",
         version=__version__,
@@ -42,7 +44,7 @@ def build_app(house: House, options: ApiOptions) -> FastAPI:
         responses=COMMON_ERRORS,
         lifespan=_lifespan,
     )
-    app.state.house, app.state.options = house, options
+    app.state.house, app.state.options, app.state.upkeep = house, options, upkeep
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
     for router in (health.router, auth.router, payments.router, tenant_router(), operator_router()):
         app.include_router(router)
@@ -76,9 +78,15 @@ def _surround(app: FastAPI, options: ApiOptions) -> None:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.stopping.attach()
     house: House = app.state.house
+    upkeep: Background | None = app.state.upkeep
     house.desk.start()
+    if upkeep is not None:
+        upkeep.start()
     try:
         yield
     finally:
+        # Those who wait go first: they would keep the server from stopping.
         await house.desk.stop()
+        if upkeep is not None:
+            await upkeep.stop()
         await house.close()

@@ -22,18 +22,18 @@ class _Tx:
 
     async def one(self, statement: Executable, **values: Any) -> Row[Any]:
         """The row that must be there. `values` are for a statement that was built without them."""
-        return (await self._connection.execute(statement, self._bound | values)).one()
+        return (await self._connection.execute(statement, values | self._bound)).one()
 
     async def maybe(self, statement: Executable, **values: Any) -> Row[Any] | None:
         """The row, or None: for guarded writes, None means the guard did not hold."""
-        return (await self._connection.execute(statement, self._bound | values)).one_or_none()
+        return (await self._connection.execute(statement, values | self._bound)).one_or_none()
 
     async def all(self, statement: Executable, **values: Any) -> Sequence[Row[Any]]:
-        return (await self._connection.execute(statement, self._bound | values)).all()
+        return (await self._connection.execute(statement, values | self._bound)).all()
 
     async def run(self, statement: Executable, **values: Any) -> int:
         """How many rows it touched."""
-        return (await self._connection.execute(statement, self._bound | values)).rowcount
+        return (await self._connection.execute(statement, values | self._bound)).rowcount
 
 
 class ControlTx(_Tx):
@@ -41,7 +41,7 @@ class ControlTx(_Tx):
 
     async def run_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
         """The same statement for each: for bytes, which a batch in one parameter cannot carry."""
-        await self._connection.execute(statement, [{**self._bound, **row} for row in rows])
+        await self._connection.execute(statement, [{**row, **self._bound} for row in rows])
 
 
 class PoolTx(_Tx):
@@ -67,3 +67,11 @@ class TenantTx(_Tx):
 
     async def run(self, statement: Executable, **values: Any) -> int:
         return await super().run(require_scope(statement), **values)
+
+    async def all_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> Sequence[Row[Any]]:
+        """The same statement for each row, whose values it names; what they return, in no order."""
+        values = [{**row, **self._bound} for row in rows]
+        return (await self._connection.execute(require_scope(statement), values)).all() if values else []
+
+    async def run_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        await self._connection.execute(require_scope(statement), [{**row, **self._bound} for row in rows])

@@ -33,7 +33,7 @@ class Bell:
 
     def ring(self, queued: Mapping[LaneId, int]) -> None:
         """Once per tick at most, however much is queued: a notice in each transaction would slow them all down."""
-        if self._listening is None:
+        if not queued or not self._notices.supported:
             return
         self._queued.update(queued)
         if self._ringing is None:
@@ -70,9 +70,10 @@ class Bell:
             self._on_rung({LaneId(lane): count for lane, count in queued})
 
     async def stop(self) -> None:
-        for task in (self._listening, self._ringing):
-            if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        if self._ringing is not None:
+            await self._ringing
+        if self._listening is not None:
+            self._listening.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._listening
         self._listening = None

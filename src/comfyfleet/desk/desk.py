@@ -136,6 +136,7 @@ class Desk:
             await self.presence.flush()
 
     async def close(self) -> None:
+        await self._bell.stop()
         await self._central.close()
 
 

@@ -3,7 +3,7 @@
 from comfyfleet.ledger.credit import credit_wallet
 from comfyfleet.ledger.model import Receipt, Tokens, Transaction, TransactionType, Wallet
 from comfyfleet.ledger.read import get_wallet, list_transactions
-from comfyfleet.ledger.reserve import reserve_tokens
+from comfyfleet.ledger.reserve import reserve_each, reserve_tokens
 from comfyfleet.ledger.settle import consume_tokens, refund_tokens
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "get_wallet",
     "list_transactions",
     "refund_tokens",
+    "reserve_each",
     "reserve_tokens",
 ]

@@ -174,7 +174,7 @@ class Output(Struct, forbid_unknown_fields=True, kw_only=True):
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
 
 
-class Ending(Request):
+class Ending(Request, kw_only=True):
     dispatch_id: UUID
     lease_token: Token
     provider_job_id: Word | None = None
