@@ -1,0 +1,67 @@
+"""What is remembered of all chains, outside the databases: signed, and never written over."""
+
+import hmac
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from comfyfleet.audit.model import ChainSigner
+from comfyfleet.audit.verify import Pin
+
+# Which chain, in which database.
+ChainPlace = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    at: datetime
+    heads: Mapping[ChainPlace, Pin]
+
+    def of_database(self, name: str) -> dict[str, Pin]:
+        return {chain: pin for (database, chain), pin in self.heads.items() if database == name}
+
+    def databases(self) -> set[str]:
+        return {database for database, _ in self.heads}
+
+    def to_bytes(self, signer: ChainSigner) -> bytes:
+        heads = [[*place, pin.seq, pin.mac, pin.at.isoformat()] for place, pin in sorted(self.heads.items())]
+        said = {"at": self.at.isoformat(), "heads": heads}
+        return json.dumps({**said, "mac": signer.checkpoint_mac(_canonical(said))}).encode()
+
+    @staticmethod
+    def from_bytes(raw: bytes, signer: ChainSigner) -> "Checkpoint | None":
+        """None if it is not one of ours, to the letter."""
+        try:
+            said: dict[str, Any] = json.loads(raw)
+            mac = said.pop("mac")
+            if not hmac.compare_digest(signer.checkpoint_mac(_canonical(said)), mac):
+                return None
+            heads = {(row[0], row[1]): Pin(row[2], row[3], datetime.fromisoformat(row[4])) for row in said["heads"]}
+            return Checkpoint(datetime.fromisoformat(said["at"]), heads)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+            return None
+
+
+def follow(
+    before: Mapping[ChainPlace, Pin], found: Mapping[ChainPlace, Pin], *, lost: Iterable[ChainPlace]
+) -> dict[ChainPlace, Pin]:
+    """The heads to remember next.
+
+    A chain that no longer holds what was remembered of it (`lost`), or was not found at all, keeps the old pin:
+    whoever cut it short must not have the cut confirmed by the next checkpoint.
+    """
+    kept = {place: before[place] for place in {*lost, *(before.keys() - found.keys())}}
+    return {**found, **kept}
+
+
+def says_the_same(one: Mapping[ChainPlace, Pin], other: Mapping[ChainPlace, Pin]) -> bool:
+    """Whenever it was looked at."""
+    return {place: (pin.seq, pin.mac) for place, pin in one.items()} == {
+        place: (pin.seq, pin.mac) for place, pin in other.items()
+    }
+
+
+def _canonical(said: dict[str, Any]) -> str:
+    return json.dumps(said, sort_keys=True, separators=(",", ":"))
