@@ -6,28 +6,33 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from comfyfleet.audit.model import ChainSigner
 from comfyfleet.audit.verify import Pin
 
-# Which chain, in which database.
+CENTRAL_POOL = ""  # no pool at all
+# Which chain, in which pool.
 ChainPlace = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
+    """`id` is also the name it is kept under: an old one cannot be passed off as the newest."""
+
+    id: UUID
     at: datetime
     heads: Mapping[ChainPlace, Pin]
 
-    def of_database(self, name: str) -> dict[str, Pin]:
-        return {chain: pin for (database, chain), pin in self.heads.items() if database == name}
+    def of_pool(self, name: str) -> dict[str, Pin]:
+        return {chain: pin for (pool, chain), pin in self.heads.items() if pool == name}
 
-    def databases(self) -> set[str]:
-        return {database for database, _ in self.heads}
+    def pools(self) -> set[str]:
+        return {pool for pool, _ in self.heads if pool != CENTRAL_POOL}
 
     def to_bytes(self, signer: ChainSigner) -> bytes:
         heads = [[*place, pin.seq, pin.mac, pin.at.isoformat()] for place, pin in sorted(self.heads.items())]
-        said = {"at": self.at.isoformat(), "heads": heads}
+        said = {"id": str(self.id), "at": self.at.isoformat(), "heads": heads}
         return json.dumps({**said, "mac": signer.checkpoint_mac(_canonical(said))}).encode()
 
     @staticmethod
@@ -39,7 +44,7 @@ class Checkpoint:
             if not hmac.compare_digest(signer.checkpoint_mac(_canonical(said)), mac):
                 return None
             heads = {(row[0], row[1]): Pin(row[2], row[3], datetime.fromisoformat(row[4])) for row in said["heads"]}
-            return Checkpoint(datetime.fromisoformat(said["at"]), heads)
+            return Checkpoint(UUID(said["id"]), datetime.fromisoformat(said["at"]), heads)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
             return None
 

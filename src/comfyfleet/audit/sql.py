@@ -6,7 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.audit.model import Entry
-from comfyfleet.db.dialect import batch_rows, insert_once, now
+from comfyfleet.db.dialect import TimeText, batch_rows, insert_once, now
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import audit_head, audit_log, tenant_audit_heads, tenant_audit_log, worker_audit_log
 from comfyfleet.kernel.ids import DispatchId, TenantId
@@ -44,7 +44,7 @@ def clock() -> sa.Select[Any]:
 
 
 def entries_after(seq: int, *, rows: int) -> sa.Select[Any]:
-    return sa.select(*g.c).where(g.c.seq > seq).order_by(g.c.seq).limit(rows)
+    return sa.select(*_as_found(g)).where(g.c.seq > seq).order_by(g.c.seq).limit(rows)
 
 
 def mac_at(seq: int) -> sa.Select[Any]:
@@ -54,6 +54,10 @@ def mac_at(seq: int) -> sa.Select[Any]:
 def action_page(*, before: int | None, rows: int) -> sa.Select[Any]:
     page = sa.select(*g.c).order_by(g.c.seq.desc()).limit(rows + 1)
     return page.where(g.c.seq < before) if before is not None else page
+
+
+def _as_found(table: sa.Table) -> list[sa.ColumnElement[Any]]:
+    return [TimeText(column).label("at") if column.name == "at" else column for column in table.c]
 
 
 def _said(entry: Entry) -> dict[str, Any]:
@@ -109,7 +113,7 @@ def heads_after(tenant_id: TenantId | None, *, rows: int) -> sa.Select[Any]:
 
 def tenant_entries_after(tenant_id: TenantId | None, seq: int, *, rows: int) -> sa.Select[Any]:
     """Chain by chain, each in order."""
-    page = sa.select(*tg.c).order_by(tg.c.tenant_id, tg.c.seq).limit(rows)
+    page = sa.select(*_as_found(tg)).order_by(tg.c.tenant_id, tg.c.seq).limit(rows)
     if tenant_id is None:
         return page
     return page.where(sa.tuple_(tg.c.tenant_id, tg.c.seq) > sa.tuple_(sa.literal(tenant_id, sa.Uuid()), seq))

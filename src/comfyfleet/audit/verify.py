@@ -1,7 +1,6 @@
 """Does a chain hold? Pure: its rows go in by their order, and the first that does not fit comes out."""
 
 import hmac
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,15 +40,10 @@ class ChainCheck:
         self._before = FIRST_MAC
         self._younger_than_checkpoint: int | None = None
 
-    def take(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self.fault = self.fault or self._fault_of(entry)
-            self.rows += 1
-            self._before = entry.mac
-
-    def give_up(self) -> None:
-        """The next row cannot even be read: SQLite keeps any text where a time should stand."""
-        self.fault = self.fault or Fault(self.rows + 1, "cannot be read")
+    def take(self, entry: Entry) -> None:
+        self.fault = self.fault or self._fault_of(entry)
+        self.rows += 1
+        self._before = entry.mac
 
     def finish(self, head: Pin | None) -> Fault | None:
         """`head` as it is after the rows were read: on a live system the chain may have grown meanwhile."""

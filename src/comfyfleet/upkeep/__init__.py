@@ -1,0 +1,1 @@
+"""Loops of the control plane: each sees to one thing that nobody reports on."""
