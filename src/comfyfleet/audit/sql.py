@@ -116,7 +116,8 @@ def tenant_entries_after(tenant_id: TenantId | None, seq: int, *, rows: int) -> 
     page = sa.select(*_as_found(tg)).order_by(tg.c.tenant_id, tg.c.seq).limit(rows)
     if tenant_id is None:
         return page
-    return page.where(sa.tuple_(tg.c.tenant_id, tg.c.seq) > sa.tuple_(sa.literal(tenant_id, sa.Uuid()), seq))
+    after = sa.tuple_(sa.literal(tenant_id, sa.Uuid()), sa.literal(seq, sa.BigInteger()))
+    return page.where(sa.tuple_(tg.c.tenant_id, tg.c.seq) > after)
 
 
 def tenant_macs_at(places: list[dict[str, Any]]) -> sa.Select[Any]:

@@ -11,7 +11,7 @@ from comfyfleet.audit.checkpoint import CENTRAL_POOL, ChainPlace, Checkpoint, fo
 from comfyfleet.audit.verify import Pin
 from comfyfleet.checks.heads import read_heads, still_hold
 from comfyfleet.house import House
-from comfyfleet.kernel.errors import Conflict, DatabaseUnavailable
+from comfyfleet.kernel.errors import Conflict, DatabaseUnavailable, InvalidInput
 from comfyfleet.kernel.ids import id_at
 from comfyfleet.storage import ObjectKey, ObjectStore, object_key
 
@@ -47,8 +47,8 @@ class Latest:
 async def latest_checkpoint(store: ObjectStore, signer: ChainSigner) -> Latest:
     damaged: list[ObjectKey] = []
     async for key in _newest_first(store):
-        found = Checkpoint.from_bytes(await store.read(key, bytes_max=CHECKPOINT_BYTES_MAX), signer)
-        if found is not None and key.endswith(f"/{found.id}.json"):
+        found = await _read(store, key, signer)
+        if found is not None:
             return Latest(found, damaged)
         damaged.append(key)
         if len(damaged) >= DAMAGED_MAX:
@@ -92,6 +92,14 @@ async def _look(house: House, pool: str, before: dict[str, Pin]) -> tuple[dict[s
 
 def _same(head: Pin | None, pin: Pin) -> bool:
     return head is not None and (head.seq, head.mac) == (pin.seq, pin.mac)
+
+
+async def _read(store: ObjectStore, key: ObjectKey, signer: ChainSigner) -> Checkpoint | None:
+    try:
+        found = Checkpoint.from_bytes(await store.read(key, bytes_max=CHECKPOINT_BYTES_MAX), signer)
+    except InvalidInput:
+        return None  # larger than any of ours
+    return found if found is not None and key.endswith(f"/{found.id}.json") else None
 
 
 async def _write(house: House, heads: dict[ChainPlace, Pin]) -> None:
