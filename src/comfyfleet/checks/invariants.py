@@ -46,10 +46,12 @@ QUEUE = (
 
 CENTRAL = (
     *QUEUE,
-    Invariant("V9", "unfinished past the queue deadline", _always(sql.unfinished_past_deadline), breaks=False),
+    Invariant(
+        "V9", "nothing is unfinished past its queue deadline", _always(sql.unfinished_past_deadline), breaks=False
+    ),
     Invariant(
         "V9b",
-        "settlements not applied for a queue deadline",
+        "no settlement lies unapplied for a queue deadline",
         lambda rules: sql.settlements_left_lying(older_than_s=rules.queue_deadline_s),
         breaks=False,
     ),

@@ -38,9 +38,15 @@ def _print_table(findings: list[Finding]) -> None:
     table = Table(title="Invariants", title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
     for column in ("", "what must hold", "result"):
         table.add_column(column, overflow="fold")
-    for code, found in by_code.items():
+    for code, found in sorted(by_code.items(), key=lambda each: _order(each[0])):
         table.add_row(code, found[0].says, _result(found))
     console.print(table)
+
+
+def _order(code: str) -> tuple[int, int, str]:
+    """V1, V1b, V2 … V10, then the X, then the A."""
+    digits = "".join(letter for letter in code[1:] if letter.isdigit())
+    return "VXA".find(code[0]), int(digits), code
 
 
 def _result(found: list[Finding]) -> str:
