@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from sqlalchemy.exc import SQLAlchemyError
 
 from comfyfleet.api.options import ApiOptions
-from comfyfleet.audit import ChainSigner
+from comfyfleet.audit import Action, Actor, ChainSigner, record_action
 from comfyfleet.db import Database, open_database
 from comfyfleet.db.engine import no_offset
 from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, History, current
@@ -203,7 +203,7 @@ async def _forgetful(database: Database) -> list[str]:
         return []  # away; what is away cannot be asked, and was reported already
 
 
-async def ensure_operator_key(house: House, path: Path) -> Secret:
+async def ensure_operator_key(house: House, path: Path, actor: Actor) -> Secret:
     """The first start makes an operator and a key, kept in a file only its owner can read."""
     if kept := _read_file(path):
         return Secret(kept)
@@ -213,6 +213,8 @@ async def ensure_operator_key(house: House, path: Path) -> Secret:
         except AlreadyExists:
             operator = await find_user(tx, OPERATOR_EMAIL)
         made = await create_key(tx, operator, name="made by `comfyfleet up`", scopes=SCOPES[Role.OPERATOR])
+        action = Action("key.create", str(made.key.id), {"email": operator.email, "scopes": sorted(made.key.scopes)})
+        await record_action(tx, actor, action, signer=house.chain)
     write_private_file(path, made.secret.reveal() + "\n")
     return made.secret
 

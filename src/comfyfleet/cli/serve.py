@@ -26,6 +26,7 @@ from comfyfleet.bootstrap import (
     require_durable_databases,
     tell_address,
 )
+from comfyfleet.cli.acting import os_user
 from comfyfleet.cli.database import upgrade_databases
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError, SchemaTrouble
@@ -101,7 +102,7 @@ async def _prepare(house: House, settings: Settings, *, embedded: bool) -> Secre
         if line.failed:
             raise SchemaTrouble(line.database, line.detail)
     await house.store.check()
-    return await ensure_operator_key(house, settings.home / "operator.key")
+    return await ensure_operator_key(house, settings.home / "operator.key", os_user())
 
 
 def _listen(host: str, port: int) -> socket.socket:

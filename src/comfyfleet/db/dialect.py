@@ -18,7 +18,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import NullType, TypeEngine
 
-from comfyfleet.db.types import UtcTime
+from comfyfleet.db.types import TimeAsFound, UtcTime
 
 CLOCK_OFFSET = "clock_offset_s"
 READ_ONLY = "comfyfleet_read_only"
@@ -62,6 +62,28 @@ def _postgresql_time(element: DatabaseTime, compiler: SQLCompiler, **kw: Any) ->
 def _sqlite_time(element: DatabaseTime, compiler: SQLCompiler, **kw: Any) -> str:
     offset, plus = (compiler.process(clause, **kw) for clause in element.clauses)
     return f"(strftime('%Y-%m-%dT%H:%M:%f', 'now', ({offset} + {plus}) || ' seconds') || '000Z')"
+
+
+class TimeText(FunctionElement[datetime]):
+    """A time as its text, so that the driver cannot stumble over what somebody wrote there."""
+
+    inherit_cache = True
+    type = TimeAsFound()
+
+    def __init__(self, column: sa.ColumnElement[Any]) -> None:
+        super().__init__(column)
+
+
+@compiles(TimeText)
+@compiles(TimeText, "postgresql")
+def _postgresql_time_text(element: TimeText, compiler: SQLCompiler, **kw: Any) -> str:
+    column = compiler.process(element.clauses, **kw)
+    return f"""to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
+
+
+@compiles(TimeText, "sqlite")
+def _sqlite_time_text(element: TimeText, compiler: SQLCompiler, **kw: Any) -> str:
+    return compiler.process(element.clauses, **kw)
 
 
 class SecondsBetween(FunctionElement[float]):
