@@ -1,5 +1,6 @@
 """The leased queue. It hands each dispatch to one holder at a time, and knows neither jobs nor money."""
 
+from comfyfleet.dispatch.blocks import clear_block
 from comfyfleet.dispatch.cancel import cancel_dispatch
 from comfyfleet.dispatch.enqueue import enqueue_dispatches
 from comfyfleet.dispatch.expire import expire_leases, fail_overdue, promote_delayed
@@ -8,6 +9,16 @@ from comfyfleet.dispatch.finish import Report, complete_dispatches, fail_dispatc
 from comfyfleet.dispatch.heartbeat import Beat, Extended, extend_leases
 from comfyfleet.dispatch.lease import lease_dispatches
 from comfyfleet.dispatch.lifecycle import DispatchStatus
+from comfyfleet.dispatch.listing import (
+    Attempt,
+    DispatchFilter,
+    ListedBlock,
+    ListedDispatch,
+    attempts_of_worker,
+    get_dispatch,
+    list_blocks,
+    list_dispatches,
+)
 from comfyfleet.dispatch.model import (
     Ask,
     Dispatch,
@@ -19,13 +30,17 @@ from comfyfleet.dispatch.model import (
     Provider,
     QueueRules,
 )
+from comfyfleet.dispatch.priority import set_priority
 from comfyfleet.dispatch.requeue import requeue_dispatch
+from comfyfleet.dispatch.return_leases import return_leases
 from comfyfleet.dispatch.tokens import LeaseSigner
 
 __all__ = [
     "Ask",
+    "Attempt",
     "Beat",
     "Dispatch",
+    "DispatchFilter",
     "DispatchStatus",
     "Ended",
     "Extended",
@@ -34,18 +49,27 @@ __all__ = [
     "Holder",
     "LeaseProof",
     "LeaseSigner",
+    "ListedBlock",
+    "ListedDispatch",
     "NewDispatch",
     "Provider",
     "QueueRules",
     "Report",
+    "attempts_of_worker",
     "cancel_dispatch",
+    "clear_block",
     "complete_dispatches",
     "enqueue_dispatches",
     "expire_leases",
     "extend_leases",
     "fail_dispatch",
     "fail_overdue",
+    "get_dispatch",
     "lease_dispatches",
+    "list_blocks",
+    "list_dispatches",
     "promote_delayed",
     "requeue_dispatch",
+    "return_leases",
+    "set_priority",
 ]

@@ -5,23 +5,42 @@ from comfyfleet.fleet.fleets import (
     assign_workflow,
     create_fleet,
     find_fleet,
+    get_fleet,
+    list_fleet_secrets,
     list_fleets,
     make_fleet_secret,
     require_fleet_secret,
     retire_fleet_secret,
 )
 from comfyfleet.fleet.lifecycle import WorkerEvent, WorkerStatus
-from comfyfleet.fleet.model import Fleet, FleetRules, NewWorker, Registration, Worker
+from comfyfleet.fleet.listing import (
+    Assignment,
+    FleetDetail,
+    ListedWorker,
+    WorkerDetail,
+    WorkerFilter,
+    list_workers,
+    show_fleet,
+    show_worker,
+)
+from comfyfleet.fleet.model import Fleet, FleetRules, FleetSecret, NewWorker, Registration, Worker
 from comfyfleet.fleet.presence import authenticate_worker, hold_workers, touch_worker
 from comfyfleet.fleet.register import allowed_workflows, register_worker
+from comfyfleet.fleet.start_command import start_command
 
 __all__ = [
+    "Assignment",
     "Fleet",
+    "FleetDetail",
     "FleetRules",
+    "FleetSecret",
+    "ListedWorker",
     "NewWorker",
     "Registration",
     "Worker",
+    "WorkerDetail",
     "WorkerEvent",
+    "WorkerFilter",
     "WorkerStatus",
     "allowed_workflows",
     "assign_workflow",
@@ -29,9 +48,12 @@ __all__ = [
     "create_fleet",
     "deregister_worker",
     "find_fleet",
+    "get_fleet",
     "get_worker",
     "hold_workers",
+    "list_fleet_secrets",
     "list_fleets",
+    "list_workers",
     "make_fleet_secret",
     "move_worker",
     "register_worker",
@@ -39,5 +61,8 @@ __all__ = [
     "retire_fleet_secret",
     "retire_stale",
     "rotate_token",
+    "show_fleet",
+    "show_worker",
+    "start_command",
     "touch_worker",
 ]

@@ -33,6 +33,10 @@ def fleet_by_name(slug: str, stage: str) -> sa.Select[Any]:
     return sa.select(*f.c).where(f.c.slug == slug, f.c.stage == stage)
 
 
+def fleet_by_id(fleet_id: FleetId) -> sa.Select[Any]:
+    return sa.select(*f.c).where(f.c.id == fleet_id)
+
+
 def lock_fleet(fleet_id: FleetId) -> sa.Select[Any]:
     """Registrations of one fleet take turns, so that its cap is exact."""
     return sa.select(f.c.id).where(f.c.id == fleet_id).with_for_update()
@@ -64,6 +68,15 @@ def live_secret(secret_hash: str) -> sa.Select[Any]:
     return sa.select(fleet_secrets.c.id).where(
         fleet_secrets.c.secret_hash == secret_hash, fleet_secrets.c.retired_at.is_(None)
     )
+
+
+def secret_by_id(secret_id: UUID) -> sa.Select[Any]:
+    return sa.select(*fleet_secrets.c).where(fleet_secrets.c.id == secret_id)
+
+
+def secret_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
+    page = sa.select(*fleet_secrets.c).order_by(fleet_secrets.c.id.desc()).limit(rows + 1)
+    return page.where(fleet_secrets.c.id < after) if after else page
 
 
 def retire_secret(secret_id: UUID) -> sa.Update:
@@ -165,6 +178,13 @@ def move_worker(row_id: WorkerId, event: WorkerEvent) -> sa.Update:
         .where(w.c.id == row_id, w.c.status.in_(WORKER.sources(event)))
         .values(**_status(WORKER.target(event)))
         .returning(*w.c)
+    )
+
+
+def revoke_worker(row_id: WorkerId) -> sa.Update:
+    """Also a new incarnation, and a token hash that no token has: approving it again revives no old process."""
+    return move_worker(row_id, WorkerEvent.REVOKE).values(
+        incarnation=w.c.incarnation + 1, token_hash=sa.literal(f"revoked {row_id}", sa.Text())
     )
 
 

@@ -48,6 +48,7 @@ def upgrade() -> None:
     )
     op.create_index("ix_worker_audit_log_dispatch", "worker_audit_log", ["dispatch_id", "id"], unique=False)
     op.create_index("ix_worker_audit_log_worker", "worker_audit_log", ["worker_id", "id"], unique=False)
+    op.create_index("ix_dispatch_attempts_worker", "dispatch_attempts", ["worker_id", "granted_at"], unique=False)
     # Nothing could queue a job before this revision: there is nothing to carry over.
     op.drop_index("ix_fair_shares_finish", "fair_shares")
     op.drop_table("fair_shares")
