@@ -11,12 +11,14 @@ from comfyfleet.kernel.secret import Secret
 
 FIRST_MAC = ""
 
+ActorKind = Literal["operator", "user", "worker", "cli", "payments", "upkeep"]
+
 
 @dataclass(frozen=True, slots=True)
 class Actor:
     """`name`: an operator's or user's email, a worker's id, or the command line's user."""
 
-    kind: Literal["operator", "user", "worker", "cli", "payments", "upkeep"]
+    kind: ActorKind
     name: str
     address: str | None = None
 
