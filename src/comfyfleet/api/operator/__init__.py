@@ -2,11 +2,23 @@
 
 from fastapi import APIRouter
 
-from comfyfleet.api.operator import credits, live, tenants
+from comfyfleet.api.operator import (
+    blocks,
+    credits,
+    dispatches,
+    fleet_secrets,
+    fleets,
+    live,
+    tenants,
+    workers,
+    workflows,
+)
+
+PARTS = (tenants, credits, fleets, fleet_secrets, workers, workflows, dispatches, blocks, live)
 
 
 def operator_router() -> APIRouter:
     router = APIRouter(prefix="/api/admin", tags=["operator"])
-    for part in (tenants, credits, live):
+    for part in PARTS:
         router.include_router(part.router)
     return router
