@@ -28,9 +28,12 @@ from comfyfleet.storage.backends.local import LocalStore
 from comfyfleet.tenants import Postbox, Role, create_user, find_user
 from comfyfleet.tenants.credentials import LinkSigner, create_key
 from comfyfleet.tenants.model import SCOPES
+from comfyfleet.upkeep import Upkeep, UpkeepRules, loops_of
+from comfyfleet.upkeep.rules import OnQueued, nobody
 
 OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
+DAY_S = 86_400.0
 DURABLE = ("fsync", "synchronous_commit")
 
 log = structlog.get_logger()
@@ -117,6 +120,14 @@ def build_options(settings: Settings) -> ApiOptions:
         logins_per_minute=settings.logins_per_minute,
         payment_webhook_secrets=[_secret(each) for each in settings.payment_webhook_secrets],
     )
+
+
+def build_upkeep(house: House, settings: Settings, *, on_queued: OnQueued = nobody) -> Upkeep | None:
+    """None: this replica leaves upkeep to others."""
+    if not settings.upkeep:
+        return None
+    rules = UpkeepRules(retention_s=settings.retention_days * DAY_S)
+    return Upkeep(loops_of(house, rules=rules, on_queued=on_queued))
 
 
 def public_url(settings: Settings) -> str:

@@ -10,6 +10,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from comfyfleet import __version__
 from comfyfleet.api import auth, door, health, payments
+from comfyfleet.api.background import Background
 from comfyfleet.api.errors import ErrorBody, install_error_handlers
 from comfyfleet.api.limits import RateLimits
 from comfyfleet.api.objects import objects_router
@@ -31,7 +32,8 @@ COMMON_ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def build_app(house: House, options: ApiOptions) -> FastAPI:
+def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = None) -> FastAPI:
+    """With `upkeep`, its loops run for as long as the application does."""
     app = FastAPIOffline(
         title="comfyfleet",
         version=__version__,
@@ -41,7 +43,7 @@ def build_app(house: House, options: ApiOptions) -> FastAPI:
         responses=COMMON_ERRORS,
         lifespan=_lifespan,
     )
-    app.state.house, app.state.options = house, options
+    app.state.house, app.state.options, app.state.upkeep = house, options, upkeep
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
     for router in (health.router, auth.router, payments.router, tenant_router(), worker_router(), operator_router()):
         app.include_router(router)
@@ -72,5 +74,10 @@ def _surround(app: FastAPI, options: ApiOptions) -> None:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.stopping.attach()
+    upkeep: Background | None = app.state.upkeep
+    if upkeep is not None:
+        upkeep.start()
     yield
+    if upkeep is not None:
+        await upkeep.stop()
     await app.state.house.close()

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from comfyfleet import __version__
-from comfyfleet.cli import database, keys, tenants, users, wallets
+from comfyfleet.cli import database, dispatches, keys, tenants, users, wallets
 from comfyfleet.cli.errors import exit_code, print_error
 from comfyfleet.kernel.errors import FleetError
 
@@ -22,6 +22,7 @@ app.add_typer(tenants.app, name="tenant")
 app.add_typer(users.app, name="user")
 app.add_typer(keys.app, name="key")
 app.add_typer(wallets.app, name="wallet")
+app.add_typer(dispatches.app, name="dispatches")
 
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]

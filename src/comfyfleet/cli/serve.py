@@ -19,6 +19,7 @@ from comfyfleet.bootstrap import (
     address_of,
     build_house,
     build_options,
+    build_upkeep,
     ensure_operator_key,
     make_private_folder,
     require_current_schema,
@@ -77,7 +78,7 @@ async def _serve(settings: Settings, listener: socket.socket, *, embedded: bool)
     except BaseException:
         await house.close()
         raise
-    app = build_app(house, build_options(settings))
+    app = build_app(house, build_options(settings), upkeep=build_upkeep(house, settings))
     server = build_server(
         app,
         host=settings.host,

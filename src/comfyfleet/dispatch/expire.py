@@ -4,13 +4,13 @@ import random
 from typing import Any
 
 from comfyfleet.db import ControlTx
-from comfyfleet.dispatch import blocks, sql
+from comfyfleet.dispatch import blocks, sql, waiting
 from comfyfleet.dispatch.failures import FailureClass
 from comfyfleet.dispatch.finish import write_settlements
 from comfyfleet.dispatch.lifecycle import DispatchEvent
 from comfyfleet.dispatch.model import Dispatch
 from comfyfleet.kernel.backoff import backoff_s
-from comfyfleet.kernel.ids import LaneId
+from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId
 
 BATCH = 100
 
@@ -68,6 +68,15 @@ async def promote_delayed(tx: ControlTx, *, rows: int = BATCH) -> list[LaneId]:
 
 
 async def fail_overdue(tx: ControlTx, *, rows: int = BATCH) -> int:
+    """Waited past the queue deadline: failed, with the reason why nobody took them, if one is known."""
     found = await tx.all(sql.fail_overdue(rows=rows))
-    await write_settlements(tx, found, {})
+    reasons: dict[tuple[LaneId, TenantId], str | None] = {}
+    details: dict[DispatchId, dict[str, Any]] = {}
+    for row in found:
+        where = (row.lane, row.tenant_id)
+        if where not in reasons:
+            reasons[where] = await waiting.reason_of(tx, Dispatch.from_row(row))
+        if reason := reasons[where]:
+            details[row.id] = {"error": f"{row.last_error} {reason}"}
+    await write_settlements(tx, found, details)
     return len(found)

@@ -18,6 +18,7 @@ DispatchId = NewType("DispatchId", UUID)  # the same UUID as its job's
 WorkflowId = NewType("WorkflowId", UUID)
 WorkerId = NewType("WorkerId", UUID)
 FleetId = NewType("FleetId", UUID)
+SettlementId = NewType("SettlementId", UUID)
 LaneId = NewType("LaneId", int)
 
 
