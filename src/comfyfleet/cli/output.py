@@ -47,6 +47,11 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, default=str))
 
 
+def plain(row: Any) -> dict[str, Any]:
+    """A dataclass as JSON shows it, whatever it holds."""
+    return _plain(row)
+
+
 def _plain(row: Any) -> dict[str, Any]:
     return {field.name: _value(getattr(row, field.name)) for field in dataclasses.fields(row)}
 
@@ -56,6 +61,12 @@ def _value(value: Any) -> Any:
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, frozenset):
         return sorted(value)
+    if isinstance(value, list):
+        return [_value(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): _value(each) for name, each in value.items()}
+    if dataclasses.is_dataclass(value):
+        return _plain(value)
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 

@@ -11,6 +11,7 @@ from comfyfleet.dispatch.lease import lease_dispatches
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.listing import (
     Attempt,
+    DispatchDetail,
     DispatchFilter,
     ListedBlock,
     ListedDispatch,
@@ -40,6 +41,7 @@ __all__ = [
     "Attempt",
     "Beat",
     "Dispatch",
+    "DispatchDetail",
     "DispatchFilter",
     "DispatchStatus",
     "Ended",

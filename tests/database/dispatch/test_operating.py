@@ -36,7 +36,7 @@ async def prioritise(queue: Queue, dispatch_id: DispatchId, priority: int) -> di
         return await dispatch.set_priority(tx, dispatch_id, priority)
 
 
-async def show(queue: Queue, dispatch_id: DispatchId) -> tuple[dispatch.ListedDispatch, list[dispatch.Attempt]]:
+async def show(queue: Queue, dispatch_id: DispatchId) -> dispatch.DispatchDetail:
     async with queue.house.control_tx(read_only=True) as tx:
         return await dispatch.get_dispatch(tx, dispatch_id)
 
@@ -60,7 +60,7 @@ async def test_leases_return_to_the_queue_at_once_and_their_tokens_are_dead(queu
         assert (row.status, row.attempts, row.releases, row.worker_id) == ("queued", 1, 0, None)
         assert await queue.beat(grant, holder) is None
         assert isinstance(await queue.complete(grant, holder), LeaseLost)
-        assert [attempt.reason for attempt in (await show(queue, grant.dispatch.id))[1]] == ["revoked"]
+        assert [attempt.reason for attempt in (await show(queue, grant.dispatch.id)).attempts] == ["revoked"]
     assert await queue.beat(elsewhere, other) is not None
     assert await take_back(queue, holder) == 0
     assert await queue.settlements() == []
@@ -80,7 +80,7 @@ async def test_a_lease_whose_attempts_are_used_up_fails_and_is_settled(queue: Qu
     holder = a_holder()
     grant = await leased(queue, holder)
     assert await take_back(queue, holder) == 1
-    found, _ = await show(queue, grant.dispatch.id)
+    found = (await show(queue, grant.dispatch.id)).dispatch
     assert (found.status, found.error_class) == (DispatchStatus.FAILED, FailureClass.INFRA)
     assert await queue.settlements() == [(grant.dispatch.id.hex, "failed")]
     assert await broken_truths(queue) == {}
@@ -231,7 +231,8 @@ async def test_a_dispatch_is_shown_with_every_attempt(queue: Queue, clock: Manua
     again = await queue.lease(second)
     assert again is not None
     await queue.beat(again, second)
-    found, attempts = await show(queue, grant.dispatch.id)
+    detail = await show(queue, grant.dispatch.id)
+    found, attempts = detail.dispatch, detail.attempts
     assert (found.status, found.attempts, found.last_error) == (DispatchStatus.LEASED, 2, "it broke")
     assert [(each.epoch, each.reason, each.confirmed_at is None) for each in attempts] == [
         (1, "infra", True),

@@ -9,12 +9,13 @@ from comfyfleet.api.operator import (
     fleet_secrets,
     fleets,
     live,
+    settlements,
     tenants,
     workers,
     workflows,
 )
 
-PARTS = (tenants, credits, fleets, fleet_secrets, workers, workflows, dispatches, blocks, live)
+PARTS = (tenants, credits, fleets, fleet_secrets, workers, workflows, dispatches, blocks, settlements, live)
 
 
 def operator_router() -> APIRouter:

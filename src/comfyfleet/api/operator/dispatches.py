@@ -25,7 +25,10 @@ class DispatchPage(View):
 
 
 class DispatchDetailView(View):
+    """`waits_because`: why nobody takes it; none while it only waits its turn."""
+
     dispatch: DispatchView
+    waits_because: str | None
     attempts: list[AttemptView]
 
 
@@ -87,7 +90,4 @@ async def set_priority(
 
 
 async def _detail(tx: ControlTx, dispatch_id: DispatchId) -> DispatchDetailView:
-    found, attempts = await dispatch.get_dispatch(tx, dispatch_id)
-    return DispatchDetailView(
-        dispatch=DispatchView.model_validate(found), attempts=[AttemptView.model_validate(each) for each in attempts]
-    )
+    return DispatchDetailView.model_validate(await dispatch.get_dispatch(tx, dispatch_id))

@@ -53,7 +53,7 @@ async def create_fleet_secret(body: NewFleetSecretBody, house: TheHouse, actor: 
     """To rotate: create a new one, roll the machines, retire the old one."""
     async with house.control_tx() as tx:
         made, secret = await fleet.make_fleet_secret(tx, name=body.name)
-        action = Action("fleet_secret.create", str(made.id), {"name": made.name})
+        action = Action("fleet_secret.create", str(made.id), {"named": made.name})
         await audit.record_action(tx, actor, action, signer=house.chain)
     return NewFleetSecretView(fleet_secret=FleetSecretView.model_validate(made), secret=secret.reveal())
 
@@ -63,6 +63,6 @@ async def retire_fleet_secret(secret_id: UUID, house: TheHouse, actor: Acting) -
     """No more registrations by it; workers that are registered keep their own tokens."""
     async with house.control_tx() as tx:
         retired = await fleet.retire_fleet_secret(tx, secret_id)
-        action = Action("fleet_secret.retire", str(secret_id), {"name": retired.name})
+        action = Action("fleet_secret.retire", str(secret_id), {"named": retired.name})
         await audit.record_action(tx, actor, action, signer=house.chain)
     return FleetSecretView.model_validate(retired)

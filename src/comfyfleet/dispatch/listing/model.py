@@ -7,7 +7,7 @@ from typing import Any, Self
 from comfyfleet.dispatch.failures import FailureClass
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.model import Provider
-from comfyfleet.kernel.ids import DispatchId, TenantId, WorkerId, WorkflowId
+from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId, WorkflowId
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class ListedDispatch:
     tenant_id: TenantId
     tenant: str | None
     workflow: str | None
+    lane: LaneId
     structure_hash: str
     provider: Provider
     priority: int
@@ -73,6 +74,15 @@ class Attempt:
     @classmethod
     def from_row(cls, row: Any) -> Self:
         return cls(**row._mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchDetail:
+    """`waits_because`: why nobody takes it; none while it only waits its turn."""
+
+    dispatch: ListedDispatch
+    waits_because: str | None
+    attempts: list[Attempt]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ LISTED = [
     d.c.tenant_id,
     tenants.c.slug.label("tenant"),
     workflows.c.slug.label("workflow"),
+    d.c.lane,
     lanes.c.structure_hash,
     d.c.provider,
     d.c.priority,
