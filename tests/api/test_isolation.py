@@ -11,10 +11,11 @@ import sqlalchemy as sa
 from fastapi import FastAPI
 
 from comfyfleet import fleet, workflows
-from comfyfleet.db.tables import CENTRAL, TENANT
+from comfyfleet.db.tables import CENTRAL, TENANT, settlements
+from comfyfleet.dispatch.settlements import park
 from comfyfleet.fleet import FleetRules, NewWorker
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import new_id
+from comfyfleet.kernel.ids import SettlementId, new_id
 from comfyfleet.tenants import Role
 from tests.api.asking import Operation, at, fault, operations
 from tests.builders import Member, a_member, a_user, an_operator_key
@@ -68,6 +69,13 @@ async def a_key_id(client: httpx2.AsyncClient, owner: Member) -> str:
     return str(made.json()["key"]["id"])
 
 
+async def a_parked_settlement(house: House) -> SettlementId:
+    async with house.control_tx() as tx:
+        (row,) = await tx.all(sa.select(settlements.c.id))
+        await park(tx, row.id, error="the pool said no")
+    return SettlementId(row.id)
+
+
 async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
     async with house.control_tx() as tx:
         made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
@@ -75,7 +83,10 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
         await fleet.assign_workflow(tx, made.id, workflow.id)
         await fleet.register_worker(tx, NewWorker("gpu-box-1", "127.0.0.1"), fleet=made, rules=FleetRules())
         secret, _ = await fleet.make_fleet_secret(tx, name="x")
-    dispatch_id = await Queue(house).add(workflow_id=workflow.id, structure_hash=workflow.structure_hash)
+    queue, place = Queue(house), {"workflow_id": workflow.id, "structure_hash": workflow.structure_hash}
+    dispatch_id, over = await queue.add(**place), await queue.add(**place)
+    await queue.cancel(over)
+    settlement_id = await a_parked_settlement(house)
     return {
         "fleet_id": {"a fleet": made.id},
         "worker_id": {"a worker": "gpu-box-1"},
@@ -83,6 +94,7 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
         "structure_hash": {"a structure": workflow.structure_hash},
         "secret_id": {"a fleet secret": secret.id},
         "dispatch_id": {"a dispatch": dispatch_id},
+        "settlement_id": {"a parked settlement": settlement_id},
     }
 
 

@@ -37,7 +37,7 @@ def list_all(as_json: AsJson = False) -> None:
     columns = {
         "fleet": lambda each: full_name(each.fleet),
         "name": lambda each: each.fleet.name,
-        "workers": lambda each: ", ".join(f"{count} {status}" for status, count in each.workers.items() if count),
+        "workers": _counted,
         "workflows": lambda each: ", ".join(one.workflow for one in each.assignments if one.is_active),
         "made": lambda each: ago(each.fleet.created_at),
     }
@@ -56,14 +56,21 @@ def show(name: Name, as_json: AsJson = False) -> None:
     if as_json:
         print_json(plain(found))
         return
-    print_facts({"fleet": full_name(found.fleet), "name": found.fleet.name, "id": found.fleet.id})
-    print_facts({f"{status} workers": count for status, count in found.workers.items()})
+    print_facts(
+        {
+            "fleet": full_name(found.fleet),
+            "name": found.fleet.name,
+            "id": found.fleet.id,
+            "workers": _counted(found),
+            "made": ago(found.fleet.created_at),
+        }
+    )
     columns = {
         "workflow": lambda each: each.workflow,
         "assigned": lambda each: "yes" if each.is_active else "no",
         "workflow is active": lambda each: "yes" if each.workflow_is_active else "no",
     }
-    print_table("Workflows", found.assignments, columns)
+    print_table("\nWorkflows", found.assignments, columns)
 
 
 @app.command("create")
@@ -135,6 +142,10 @@ def _assign(name: str, workflow: str, *, is_active: bool) -> Fleet:
             return found
 
     return in_house(work)
+
+
+def _counted(found: FleetDetail) -> str:
+    return ", ".join(f"{count} {status}" for status, count in found.workers.items() if count)
 
 
 def full_name(found: Fleet) -> str:

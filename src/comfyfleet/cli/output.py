@@ -37,7 +37,8 @@ def print_one(row: Any, *, as_json: bool, sentence: str, **extra: str) -> None:
     if as_json:
         print_json({**_plain(row), **extra})
         return
-    console.print(sentence, markup=False)
+    # Not wrapped by us: it may hold a command to copy.
+    console.print(sentence, markup=False, soft_wrap=True)
     for text in extra.values():
         # Not through Rich: a key must come out in one piece, whatever the width of the terminal.
         typer.echo(text)

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from comfyfleet import dispatch, fleet
-from comfyfleet.cli.tables import Columns, ago, print_facts, print_table
+from comfyfleet.cli.tables import Columns, ago, print_facts, print_table, short
 from comfyfleet.dispatch import Attempt, DispatchFilter, DispatchStatus, ListedBlock, ListedDispatch
 from comfyfleet.fleet import WorkerDetail
 from comfyfleet.house import House
@@ -25,7 +25,8 @@ LEASES: Columns = {
     "expires": lambda each: ago(each.lease_expires_at),
 }
 BLOCKS: Columns = {
-    "structure": lambda each: each.structure_hash,
+    "structure": lambda each: short(each.structure_hash),
+    "workflow": lambda each: each.workflow,
     "for": lambda each: each.tenant_id or "all tenants",
     "failures": lambda each: each.failure_count,
     "until": lambda each: "next one is a probe" if each.half_open else ago(each.blocked_until),

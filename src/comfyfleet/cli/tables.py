@@ -11,6 +11,7 @@ from comfyfleet.cli.output import console
 
 Columns = Mapping[str, Callable[[Any], object]]
 
+SHORT_CHARS = 12
 SPANS = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")]
 
 
@@ -43,6 +44,11 @@ def ago(at: datetime | None) -> str | None:
     span_s, unit = next((each for each in SPANS if abs(seconds) >= each[0]), (1, "s"))
     count = int(abs(seconds) // span_s)
     return f"{count} {unit} ago" if seconds > -1 else f"in {count} {unit}"
+
+
+def short(structure_hash: str) -> str:
+    """Enough to tell one from another, and to name it by."""
+    return structure_hash[:SHORT_CHARS]
 
 
 def _text(value: object) -> str:

@@ -9,7 +9,7 @@ from comfyfleet import workflows
 from comfyfleet.cli.acting import record
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
-from comfyfleet.cli.tables import ago, print_table
+from comfyfleet.cli.tables import ago, print_table, short
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
@@ -37,7 +37,7 @@ def list_all(as_json: AsJson = False) -> None:
         "name": lambda each: each.name,
         "active": lambda each: "yes" if each.is_active else "no",
         "run deadline": lambda each: f"{each.run_deadline_s:g} s" if each.run_deadline_s else None,
-        "structure": lambda each: each.structure_hash,
+        "structure": lambda each: short(each.structure_hash),
         "made": lambda each: ago(each.created_at),
     }
     print_table("Workflows", found, columns)

@@ -4,6 +4,8 @@ import pytest
 
 from comfyfleet import dispatch
 from comfyfleet.dispatch import Beat, FailureClass
+from comfyfleet.dispatch.settlements import due_settlements, park
+from comfyfleet.dispatch.waiting import Reason, tell_reasons
 from comfyfleet.kernel.ids import new_id
 from tests.api.operator.conftest import Depot, proof
 from tests.builders import a_tenant
@@ -132,3 +134,31 @@ async def test_a_number_that_json_cannot_write_is_refused(depot: Depot) -> None:
     answer = await depot.client.post("/api/admin/workflows", content=text, headers=headers)
     assert answer.status_code == 422
     assert "JSON" in answer.json()["error"]["message"]
+
+
+async def test_why_nobody_takes_a_dispatch_is_told(depot: Depot) -> None:
+    dispatch_id = await depot.enqueue()
+    shown = await depot.ask("GET", f"/dispatches/{dispatch_id}")
+    assert shown["waits_because"] is None
+    async with depot.house.control_tx() as tx:
+        lane = (await dispatch.get_dispatch(tx, dispatch_id)).dispatch.lane
+        await tell_reasons(tx, [Reason(lane, None, "No worker may run this.")])
+    shown = await depot.ask("GET", f"/dispatches/{dispatch_id}")
+    assert shown["waits_because"] == "No worker may run this."
+    cancelled = await depot.ask("POST", f"/dispatches/{dispatch_id}/cancel")
+    assert cancelled["waits_because"] is None
+
+
+async def test_a_parked_settlement_is_listed_and_replayed_once(depot: Depot) -> None:
+    await depot.ask("POST", f"/dispatches/{await depot.enqueue()}/cancel")
+    async with depot.house.control_tx() as tx:
+        (due,) = await due_settlements(tx, "main", rows=10)
+        await park(tx, due.id, error="the pool said no")
+    (parked,) = (await depot.ask("GET", "/settlements"))["settlements"]
+    assert (parked["id"], parked["outcome"], parked["last_error"]) == (str(due.id), "cancelled", "the pool said no")
+    await depot.ask("POST", f"/settlements/{due.id}/replay", 202)
+    assert (await depot.ask("GET", "/settlements"))["settlements"] == []
+    async with depot.house.control_tx() as tx:
+        assert [each.id for each in await due_settlements(tx, "main", rows=10)] == [due.id]
+    await depot.ask("POST", f"/settlements/{due.id}/replay", 404)
+    assert (await depot.audited())[1:] == [("settlement.replay", str(due.id), {})]

@@ -49,10 +49,14 @@ class AttemptView(View):
 
 
 class BlockView(View):
-    """`tenant_id`: only this tenant's jobs are kept away. `half_open`: the next one is a probe."""
+    """`workflow`: one that has the structure. `tenant_id`: only this tenant's jobs are kept away.
+
+    `half_open`: the next one is a probe.
+    """
 
     worker: str | None
     structure_hash: str
+    workflow: str | None
     tenant_id: TenantId | None
     failure_count: int
     cooldown_s: float

@@ -87,10 +87,14 @@ class DispatchDetail:
 
 @dataclass(frozen=True, slots=True)
 class ListedBlock:
-    """`tenant_id`: only this tenant's jobs are kept away. `half_open`: the next one is a probe."""
+    """`workflow`: one that has the structure. `tenant_id`: only this tenant's jobs are kept away.
+
+    `half_open`: the next one is a probe.
+    """
 
     worker: str | None
     structure_hash: str
+    workflow: str | None
     tenant_id: TenantId | None
     failure_count: int
     cooldown_s: float
@@ -104,6 +108,7 @@ class ListedBlock:
         return cls(
             worker=row.worker,
             structure_hash=row.structure_hash,
+            workflow=row.workflow,
             tenant_id=row.tenant_id,
             failure_count=row.failure_count,
             cooldown_s=row.cooldown_s,

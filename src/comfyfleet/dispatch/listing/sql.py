@@ -113,6 +113,10 @@ def block_page(*, after: UUID | None, rows: int, worker_id: WorkerId | None) -> 
             k.c.worker_id.label("worker_row"),
             w.c.worker_id.label("worker"),
             k.c.structure_hash,
+            sa.select(sa.func.min(workflows.c.slug))
+            .where(workflows.c.structure_hash == k.c.structure_hash)
+            .scalar_subquery()
+            .label("workflow"),
             k.c.tenant_id,
             k.c.failure_count,
             k.c.cooldown_s,
