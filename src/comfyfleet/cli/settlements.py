@@ -18,6 +18,8 @@ app = typer.Typer(
     no_args_is_help=True, help="Settlements that could not be applied, and were set aside for somebody to look at."
 )
 
+BECAUSE_CHARS = 80
+
 
 @app.command("list")
 def list_all(as_json: AsJson = False) -> None:
@@ -38,7 +40,7 @@ def list_all(as_json: AsJson = False) -> None:
         "pool": lambda each: each.pool,
         "tries": lambda each: each.tries,
         "parked": lambda each: ago(each.parked_at),
-        "because": lambda each: each.last_error,
+        "because": lambda each: each.last_error and each.last_error[:BECAUSE_CHARS],
     }
     print_table("Parked settlements", found, columns)
 

@@ -27,7 +27,7 @@ LEASES: Columns = {
 BLOCKS: Columns = {
     "structure": lambda each: short(each.structure_hash),
     "workflow": lambda each: each.workflow,
-    "for": lambda each: each.tenant_id or "all tenants",
+    "for": lambda each: each.tenant or each.tenant_id or "all tenants",
     "failures": lambda each: each.failure_count,
     "until": lambda each: "next one is a probe" if each.half_open else ago(each.blocked_until),
 }

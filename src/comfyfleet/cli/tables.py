@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -11,6 +12,8 @@ from comfyfleet.cli.output import console
 
 Columns = Mapping[str, Callable[[Any], object]]
 
+# As wide as a table is: a cell broken in two can be neither read nor copied.
+wide = Console(highlight=False, width=2_000)
 SHORT_CHARS = 12
 SPANS = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")]
 
@@ -18,11 +21,10 @@ SPANS = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")]
 def print_table(title: str, rows: Sequence[Any], columns: Columns) -> None:
     table = Table(title=title, title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
     for name in columns:
-        # A name is there to be copied: it never breaks.
-        table.add_column(name, overflow="fold", no_wrap=name in ("id", "worker"))
+        table.add_column(name, no_wrap=True)
     for row in rows:
         table.add_row(*(escape(_text(read(row))) for read in columns.values()))
-    console.print(table)
+    wide.print(table)
     if not rows:
         console.print("[dim]none[/]")
 

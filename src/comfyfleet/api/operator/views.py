@@ -58,6 +58,7 @@ class BlockView(View):
     structure_hash: str
     workflow: str | None
     tenant_id: TenantId | None
+    tenant: str | None
     failure_count: int
     cooldown_s: float
     blocked_until: datetime

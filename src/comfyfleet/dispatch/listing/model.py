@@ -96,6 +96,7 @@ class ListedBlock:
     structure_hash: str
     workflow: str | None
     tenant_id: TenantId | None
+    tenant: str | None
     failure_count: int
     cooldown_s: float
     blocked_until: datetime
@@ -110,6 +111,7 @@ class ListedBlock:
             structure_hash=row.structure_hash,
             workflow=row.workflow,
             tenant_id=row.tenant_id,
+            tenant=row.tenant,
             failure_count=row.failure_count,
             cooldown_s=row.cooldown_s,
             blocked_until=row.blocked_until,

@@ -118,6 +118,7 @@ def block_page(*, after: UUID | None, rows: int, worker_id: WorkerId | None) -> 
             .scalar_subquery()
             .label("workflow"),
             k.c.tenant_id,
+            tenants.c.slug.label("tenant"),
             k.c.failure_count,
             k.c.cooldown_s,
             k.c.blocked_until,
@@ -126,6 +127,7 @@ def block_page(*, after: UUID | None, rows: int, worker_id: WorkerId | None) -> 
             k.c.created_at,
         )
         .outerjoin(w, w.c.id == k.c.worker_id)
+        .outerjoin(tenants, tenants.c.id == k.c.tenant_id)
         .where(k.c.worker_id.in_(some))
         .order_by(k.c.worker_id, k.c.structure_hash)
     )
