@@ -135,6 +135,8 @@ def _example(name: str, schema: Json) -> Any:
             return [_example(name, schema["items"])]
         case "integer":
             return schema.get("minimum", 1)
+        case "boolean":
+            return False
         case "string":
             return _text(name, schema)
     raise AssertionError(f"teach _example what {name!r} looks like: {schema}")

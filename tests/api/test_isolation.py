@@ -1,6 +1,7 @@
 """No credential reaches further than its own. The matrices are made from the API's own description."""
 
 import asyncio
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,16 @@ import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 
-from comfyfleet.db.tables import CENTRAL, TENANT
+from comfyfleet import fleet, workflows
+from comfyfleet.db.tables import CENTRAL, TENANT, settlements
+from comfyfleet.dispatch.settlements import park
+from comfyfleet.fleet import FleetRules, NewWorker
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import new_id
+from comfyfleet.kernel.ids import SettlementId, new_id
 from comfyfleet.tenants import Role
 from tests.api.asking import Operation, at, fault, operations
 from tests.builders import Member, a_member, a_user, an_operator_key
+from tests.database.dispatch.test_queue import Queue
 
 FILE = {"name": "canary.png", "mime_type": "image/png", "size": 3}
 PUBLIC = {
@@ -64,6 +69,35 @@ async def a_key_id(client: httpx2.AsyncClient, owner: Member) -> str:
     return str(made.json()["key"]["id"])
 
 
+async def a_parked_settlement(house: House) -> SettlementId:
+    async with house.control_tx() as tx:
+        (row,) = await tx.all(sa.select(settlements.c.id))
+        await park(tx, row.id, error="the pool said no")
+    return SettlementId(row.id)
+
+
+async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
+    async with house.control_tx() as tx:
+        made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
+        workflow = await workflows.add_workflow(tx, slug="face-swap", name="x", graph=b'{"1": {}}')
+        await fleet.assign_workflow(tx, made.id, workflow.id)
+        await fleet.register_worker(tx, NewWorker("gpu-box-1", "127.0.0.1"), fleet=made, rules=FleetRules())
+        secret, _ = await fleet.make_fleet_secret(tx, name="x")
+    queue, place = Queue(house), {"workflow_id": workflow.id, "structure_hash": workflow.structure_hash}
+    dispatch_id, over = await queue.add(**place), await queue.add(**place)
+    await queue.cancel(over)
+    settlement_id = await a_parked_settlement(house)
+    return {
+        "fleet_id": {"a fleet": made.id},
+        "worker_id": {"a worker": "gpu-box-1"},
+        "slug": {"a workflow": workflow.slug},
+        "structure_hash": {"a structure": workflow.structure_hash},
+        "secret_id": {"a fleet secret": secret.id},
+        "dispatch_id": {"a dispatch": dispatch_id},
+        "settlement_id": {"a parked settlement": settlement_id},
+    }
+
+
 @pytest.fixture
 async def world(client: httpx2.AsyncClient, house: House) -> World:
     admin = await a_member(house)
@@ -87,6 +121,7 @@ async def world(client: httpx2.AsyncClient, house: House) -> World:
                 "a colleague's upload": await a_file(client, colleague, stored=False),
             },
             "tenant_id": {"another tenant": victim.tenant.id, "the attacker's own": admin.tenant.id},
+            **await the_operators_things(house),
         },
     )
 
@@ -96,6 +131,12 @@ async def ask(client: httpx2.AsyncClient, operation: Operation, url: str, header
     return await client.request(operation.method, url, json=body, headers=headers)
 
 
+def without(text: str, ids: dict[str, str]) -> str:
+    for each in ids.values():
+        text = text.replace(each, "ID")
+    return text
+
+
 async def test_a_foreign_id_is_answered_like_an_unknown_one(
     client: httpx2.AsyncClient, app: FastAPI, house: House, world: World
 ) -> None:
@@ -103,17 +144,17 @@ async def test_a_foreign_id_is_answered_like_an_unknown_one(
     with_ids = [operation for operation in operations(app) if operation.ids]
     assert len(with_ids) >= 10
     for operation in with_ids:
-        (name,) = operation.ids  # a route with two ids: teach this matrix to cross them
-        for whose, foreign_id in world.foreign[name].items():
+        for known in itertools.product(*(world.foreign[name].items() for name in operation.ids)):
+            foreign_ids = dict(zip(operation.ids, (str(each) for _, each in known), strict=True))
+            unknown_ids = {name: str(new_id()) for name in operation.ids}
             for who, headers in world.attackers.items():
-                foreign = await ask(client, operation, operation.url(**{name: foreign_id}), headers)
-                unknown_id = new_id()
-                unknown = await ask(client, operation, operation.url(**{name: unknown_id}), headers)
-                case = f"{who} asks {operation} with {whose}"
+                foreign = await ask(client, operation, operation.url(**foreign_ids), headers)
+                unknown = await ask(client, operation, operation.url(**unknown_ids), headers)
+                case = f"{who} asks {operation} with {' and '.join(whose for whose, _ in known)}"
                 assert foreign.status_code in (403, 404), case
                 assert foreign.status_code == unknown.status_code, case
                 fault(foreign)
-                assert foreign.text.replace(str(foreign_id), "ID") == unknown.text.replace(str(unknown_id), "ID"), case
+                assert without(foreign.text, foreign_ids) == without(unknown.text, unknown_ids), case
                 asked += 1
     assert asked >= 50
     assert await rows(house) == before

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from comfyfleet import jobs, tenants, workflows
+from comfyfleet.cli import operate_dispatches
 from comfyfleet.cli.output import AsJson, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.dispatch import Provider
@@ -24,6 +25,7 @@ from comfyfleet.upkeep import relay_submissions
 from comfyfleet.workflows import Workflow
 
 app = typer.Typer(no_args_is_help=True, help="Dispatches: what waits and runs.")
+app.add_typer(operate_dispatches.app)
 
 BATCH = 500
 COUNT_MAX = 1_000_000

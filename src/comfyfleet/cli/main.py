@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from comfyfleet import __version__
-from comfyfleet.cli import audit_log, database, dispatches, keys, tenants, users, wallets
+from comfyfleet.cli import (
+    audit_log,
+    blocks,
+    database,
+    dispatches,
+    fleet_secrets,
+    fleets,
+    keys,
+    settlements,
+    tenants,
+    users,
+    wallets,
+    workers,
+    workflows,
+)
 from comfyfleet.cli.audit import run_audit
 from comfyfleet.cli.errors import exit_code, print_error
 from comfyfleet.cli.output import AsJson
@@ -24,7 +38,13 @@ app.add_typer(tenants.app, name="tenant")
 app.add_typer(users.app, name="user")
 app.add_typer(keys.app, name="key")
 app.add_typer(wallets.app, name="wallet")
+app.add_typer(fleets.app, name="fleets")
+app.add_typer(fleet_secrets.app, name="fleet-secrets")
+app.add_typer(workers.app, name="workers")
+app.add_typer(workflows.app, name="workflows")
 app.add_typer(dispatches.app, name="dispatches")
+app.add_typer(blocks.app, name="blocks")
+app.add_typer(settlements.app, name="settlements")
 app.add_typer(audit_log.app, name="audit-log")
 
 

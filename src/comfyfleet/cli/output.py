@@ -39,7 +39,8 @@ def print_one(row: Any, *, as_json: bool, sentence: str, **extra: str) -> None:
     if as_json:
         print_json({**_plain(row), **extra})
         return
-    console.print(sentence, markup=False)
+    # Not wrapped by us: it may hold a command to copy.
+    console.print(sentence, markup=False, soft_wrap=True)
     for text in extra.values():
         # Not through Rich: a key must come out in one piece, whatever the width of the terminal.
         typer.echo(text)
@@ -47,6 +48,11 @@ def print_one(row: Any, *, as_json: bool, sentence: str, **extra: str) -> None:
 
 def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, default=str))
+
+
+def plain(row: Any) -> dict[str, Any]:
+    """A dataclass as JSON shows it, whatever it holds."""
+    return _plain(row)
 
 
 def _plain(row: Any) -> dict[str, Any]:
@@ -58,6 +64,12 @@ def _value(value: Any) -> Any:
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, frozenset):
         return sorted(value)
+    if isinstance(value, list):
+        return [_value(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): _value(each) for name, each in value.items()}
+    if dataclasses.is_dataclass(value):
+        return _plain(value)
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 

@@ -40,7 +40,7 @@ class Desk:
         self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))
         self._beats: Coalescer[Sequence[Beat], Extensions] = Coalescer(self._extend)
         self._reports: Coalescer[Report, Ended] = Coalescer(self._complete)
-        self._bell = Bell(central, self.polls.wake)
+        self._bell = Bell(central, on_queued=self.polls.wake, on_changed=self.roster.forget)
         self._chores: list[asyncio.Task[None]] = []
         # Whoever settles wants to know that there is something to settle.
         self.on_finished: Callable[[], None] = lambda: None
@@ -92,6 +92,16 @@ class Desk:
         """Dispatches that were committed to the queue: those who wait are woken, here and at other replicas."""
         self.polls.queued(places)
         self._bell.ring(Counter(place.lane for place in places))
+
+    def taken_back(self, ended: Collection[Ended]) -> None:
+        """Leases that were taken from their worker."""
+        self.came_back([each.lane for each in ended if each.lane and each.status is dispatch.DispatchStatus.QUEUED])
+        self.on_finished()
+
+    def worker_changed(self, worker_id: str) -> None:
+        """Whatever is remembered of it, here and at other replicas, is out of date."""
+        self.roster.forget(worker_id)
+        self._bell.ring(changed=worker_id)
 
     def came_back(self, lanes: Collection[LaneId]) -> None:
         self.polls.came_back(lanes)

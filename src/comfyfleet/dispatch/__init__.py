@@ -1,5 +1,6 @@
 """The leased queue. It hands each dispatch to one holder at a time, and knows neither jobs nor money."""
 
+from comfyfleet.dispatch.blocks import clear_block
 from comfyfleet.dispatch.cancel import cancel_dispatch
 from comfyfleet.dispatch.enqueue import enqueue_dispatches
 from comfyfleet.dispatch.expire import expire_leases, fail_overdue, promote_delayed
@@ -10,6 +11,17 @@ from comfyfleet.dispatch.heartbeat import Beat, Extended, extend_leases
 from comfyfleet.dispatch.lanes import LaneBook
 from comfyfleet.dispatch.lease import Leased, Leasing, count_heads, lease_dispatches
 from comfyfleet.dispatch.lifecycle import DispatchStatus
+from comfyfleet.dispatch.listing import (
+    Attempt,
+    DispatchDetail,
+    DispatchFilter,
+    ListedBlock,
+    ListedDispatch,
+    attempts_of_worker,
+    get_dispatch,
+    list_blocks,
+    list_dispatches,
+)
 from comfyfleet.dispatch.model import (
     Ask,
     Dispatch,
@@ -23,14 +35,19 @@ from comfyfleet.dispatch.model import (
     Provider,
     QueueRules,
 )
-from comfyfleet.dispatch.rebind import HeldLease, read_leases, rebind_leases
+from comfyfleet.dispatch.priority import set_priority
+from comfyfleet.dispatch.rebind import HeldLease, count_leases, read_leases, rebind_leases
 from comfyfleet.dispatch.requeue import requeue_dispatch
+from comfyfleet.dispatch.return_leases import return_leases
 from comfyfleet.dispatch.tokens import LeaseSigner
 
 __all__ = [
     "Ask",
+    "Attempt",
     "Beat",
     "Dispatch",
+    "DispatchDetail",
+    "DispatchFilter",
     "DispatchStatus",
     "Ended",
     "Extended",
@@ -45,22 +62,32 @@ __all__ = [
     "LeaseSigner",
     "Leased",
     "Leasing",
+    "ListedBlock",
+    "ListedDispatch",
     "NewDispatch",
     "Place",
     "Provider",
     "QueueRules",
     "Report",
+    "attempts_of_worker",
     "cancel_dispatch",
+    "clear_block",
     "complete_dispatches",
     "count_heads",
+    "count_leases",
     "enqueue_dispatches",
     "expire_leases",
     "extend_leases",
     "fail_dispatch",
     "fail_overdue",
+    "get_dispatch",
     "lease_dispatches",
+    "list_blocks",
+    "list_dispatches",
     "promote_delayed",
     "read_leases",
     "rebind_leases",
     "requeue_dispatch",
+    "return_leases",
+    "set_priority",
 ]

@@ -9,7 +9,7 @@ from comfyfleet.dispatch import sql
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.model import Holder, LeaseProof, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
-from comfyfleet.kernel.ids import DispatchId, TenantId
+from comfyfleet.kernel.ids import DispatchId, TenantId, WorkerId
 from comfyfleet.kernel.secret import Secret
 
 
@@ -29,6 +29,10 @@ async def read_leases(tx: ControlTx, proofs: Sequence[LeaseProof]) -> dict[Dispa
         return {}
     rows = await tx.all(sql.held_leases(), rows=batch([lease_key(proof) for proof in proofs]))
     return {row.id: HeldLease(row.id, row.tenant_id, row.epoch, row.nonce) for row in rows}
+
+
+async def count_leases(tx: ControlTx, worker_id: WorkerId) -> int:
+    return len(await tx.all(sql.leased_by(worker_id)))
 
 
 async def rebind_leases(

@@ -5,13 +5,25 @@ from comfyfleet.fleet.fleets import (
     assign_workflow,
     create_fleet,
     find_fleet,
+    get_fleet,
+    list_fleet_secrets,
     list_fleets,
     make_fleet_secret,
     require_fleet_secret,
     retire_fleet_secret,
 )
 from comfyfleet.fleet.lifecycle import WorkerEvent, WorkerStatus
-from comfyfleet.fleet.model import Fleet, FleetRules, NewWorker, Registration, Sighting, Standing, Worker
+from comfyfleet.fleet.listing import (
+    Assignment,
+    FleetDetail,
+    ListedWorker,
+    WorkerDetail,
+    WorkerFilter,
+    list_workers,
+    show_fleet,
+    show_worker,
+)
+from comfyfleet.fleet.model import Fleet, FleetRules, FleetSecret, NewWorker, Registration, Sighting, Standing, Worker
 from comfyfleet.fleet.presence import (
     authenticate_worker,
     authenticate_workers,
@@ -23,16 +35,23 @@ from comfyfleet.fleet.presence import (
     touch_workers,
 )
 from comfyfleet.fleet.register import allowed_workflows, register_worker
+from comfyfleet.fleet.start_command import start_command
 
 __all__ = [
+    "Assignment",
     "Fleet",
+    "FleetDetail",
     "FleetRules",
+    "FleetSecret",
+    "ListedWorker",
     "NewWorker",
     "Registration",
     "Sighting",
     "Standing",
     "Worker",
+    "WorkerDetail",
     "WorkerEvent",
+    "WorkerFilter",
     "WorkerStatus",
     "allowed_workflows",
     "assign_workflow",
@@ -42,9 +61,12 @@ __all__ = [
     "deregister_worker",
     "find_fleet",
     "fleet_workflows",
+    "get_fleet",
     "get_worker",
     "hold_workers",
+    "list_fleet_secrets",
     "list_fleets",
+    "list_workers",
     "make_fleet_secret",
     "move_worker",
     "own_workflows",
@@ -54,6 +76,9 @@ __all__ = [
     "retire_fleet_secret",
     "retire_stale",
     "rotate_token",
+    "show_fleet",
+    "show_worker",
+    "start_command",
     "take_turns",
     "touch_workers",
 ]

@@ -21,10 +21,14 @@ async def get_worker(tx: ControlTx, worker_id: str) -> Worker:
 
 
 async def move_worker(tx: ControlTx, worker_id: str, event: WorkerEvent) -> Worker:
-    """Approve, drain or revoke. One that is there already stays: asking twice is asking once."""
+    """Approve, drain or revoke. One that is there already stays: asking twice is asking once.
+
+    A revocation ends the worker's token and its life; its leases are the queue's to take back (`return_leases`).
+    """
     worker = await get_worker(tx, worker_id)
     await take_turns(tx, [worker.id])
-    row = await tx.maybe(sql.move_worker(worker.id, event))
+    fences = event is WorkerEvent.REVOKE
+    row = await tx.maybe(sql.revoke_worker(worker.id) if fences else sql.move_worker(worker.id, event))
     if row is not None:
         return Worker.from_row(row)
     worker = await get_worker(tx, worker_id)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
-from comfyfleet.fleet.model import Fleet
+from comfyfleet.fleet.model import Fleet, FleetSecret
 from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound, Unauthenticated
 from comfyfleet.kernel.ids import FleetId, WorkflowId
 from comfyfleet.kernel.page import Page, PageRequest
@@ -31,6 +31,13 @@ async def find_fleet(tx: ControlTx, slug: str, stage: str) -> Fleet:
     return Fleet.from_row(row)
 
 
+async def get_fleet(tx: ControlTx, fleet_id: FleetId) -> Fleet:
+    row = await tx.maybe(sql.fleet_by_id(fleet_id))
+    if row is None:
+        raise NotFound("fleet", fleet_id)
+    return Fleet.from_row(row)
+
+
 async def list_fleets(tx: ControlTx, request: PageRequest) -> Page[Fleet]:
     rows = await tx.all(sql.fleet_page(after=request.after, rows=request.rows))
     return Page.cut([Fleet.from_row(row) for row in rows], [row.id for row in rows], request)
@@ -41,16 +48,24 @@ async def assign_workflow(tx: ControlTx, fleet_id: FleetId, workflow_id: Workflo
     await tx.one(sql.assign(fleet_id, workflow_id, is_active=is_active))
 
 
-async def make_fleet_secret(tx: ControlTx, *, name: str) -> tuple[UUID, Secret]:
+async def make_fleet_secret(tx: ControlTx, *, name: str) -> tuple[FleetSecret, Secret]:
     """Several may be valid at once: add the new one, roll the machines, retire the old one."""
     secret = new_secret(prefix="cfs_")
     row = await tx.one(sql.insert_secret(name=name, secret_hash=secret.digest()))
-    return row.id, secret
+    return FleetSecret.from_row(row), secret
 
 
-async def retire_fleet_secret(tx: ControlTx, secret_id: UUID) -> None:
+async def retire_fleet_secret(tx: ControlTx, secret_id: UUID) -> FleetSecret:
     """No more registrations by it; workers that are registered keep their own tokens."""
-    await tx.maybe(sql.retire_secret(secret_id))
+    row = await tx.maybe(sql.retire_secret(secret_id)) or await tx.maybe(sql.secret_by_id(secret_id))
+    if row is None:
+        raise NotFound("fleet secret", secret_id)
+    return FleetSecret.from_row(row)
+
+
+async def list_fleet_secrets(tx: ControlTx, request: PageRequest) -> Page[FleetSecret]:
+    rows = await tx.all(sql.secret_page(after=request.after, rows=request.rows))
+    return Page.cut([FleetSecret.from_row(row) for row in rows], [row.id for row in rows], request)
 
 
 async def require_fleet_secret(tx: ControlTx, presented: Secret) -> None:

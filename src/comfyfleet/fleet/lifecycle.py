@@ -35,6 +35,8 @@ WORKER = Lifecycle(
         (P, WorkerEvent.REVOKE): WorkerStatus.REVOKED,
         (A, WorkerEvent.REVOKE): WorkerStatus.REVOKED,
         (D, WorkerEvent.REVOKE): WorkerStatus.REVOKED,
+        # It is away now, and must not come back.
+        (WorkerStatus.GONE, WorkerEvent.REVOKE): WorkerStatus.REVOKED,
         # By its own word when it stops, or by silence.
         (P, WorkerEvent.LEAVE): WorkerStatus.GONE,
         (A, WorkerEvent.LEAVE): WorkerStatus.GONE,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
+from uuid import UUID
 
 from comfyfleet.fleet.lifecycle import WorkerStatus
 from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId
@@ -34,6 +35,20 @@ class Fleet:
     @classmethod
     def from_row(cls, row: Any) -> Self:
         return cls(row.id, row.slug, row.stage, row.name, row.created_at)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSecret:
+    """As it is listed. The secret itself is shown once, when it is made."""
+
+    id: UUID
+    name: str
+    retired_at: datetime | None
+    created_at: datetime
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        return cls(row.id, row.name, row.retired_at, row.created_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,17 @@
 """Who is calling, may it work now, and when was it last heard of? For many at once."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
 from comfyfleet.fleet import sql
-from comfyfleet.fleet.lifecycle import LIVE
+from comfyfleet.fleet.lifecycle import LIVE, WorkerStatus
 from comfyfleet.fleet.model import Sighting, Standing, Worker
 from comfyfleet.kernel.errors import FleetError, Superseded, Unauthenticated
 from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId
 from comfyfleet.kernel.secret import Secret
+
+UNKNOWN = "The worker token is not valid. Register again."
 
 
 async def authenticate_workers(
@@ -19,12 +21,15 @@ async def authenticate_workers(
     digests = [secret.digest() for secret, _ in presented]
     by_token = {row.token_hash: Worker.from_row(row) for row in await tx.all(sql.by_tokens(digests))}
     strangers = [name for digest, (_, name) in zip(digests, presented, strict=True) if digest not in by_token]
-    taken = {row.worker_id for row in await tx.all(sql.by_names(strangers))} if strangers else set()
-    return [_judge(by_token.get(digest), name, taken) for digest, (_, name) in zip(digests, presented, strict=True)]
+    named = {row.worker_id: row.status for row in await tx.all(sql.by_names(strangers))} if strangers else {}
+    return [_judge(by_token.get(digest), name, named) for digest, (_, name) in zip(digests, presented, strict=True)]
 
 
-def _judge(worker: Worker | None, name: str, taken: Collection[str]) -> Worker | Superseded | Unauthenticated:
-    if worker is None and name in taken:
+def _judge(worker: Worker | None, name: str, named: Mapping[str, str]) -> Worker | Superseded | Unauthenticated:
+    """How a stranger lost its token decides what it should do next."""
+    if worker is None and named.get(name) == WorkerStatus.REVOKED:
+        return Unauthenticated("This worker was revoked. An operator must approve it again.")
+    if worker is None and name in named:
         return Superseded(name)
     if worker is None or worker.worker_id != name:
         return Unauthenticated("The worker token is not valid. Register again.")
@@ -50,6 +55,8 @@ async def hold_workers(tx: ControlTx, worker_ids: Collection[WorkerId]) -> dict[
 
 def refusal(now: Standing | None, known: Worker) -> Superseded | Unauthenticated | None:
     """Why a worker known from before gets no answer, if it does not."""
+    if now is not None and now.status == WorkerStatus.REVOKED:
+        return Unauthenticated("This worker was revoked. An operator must approve it again.")
     if now is not None and now.incarnation != known.incarnation:
         return Superseded(known.worker_id)
     if now is None or now.status not in LIVE or now.token_hash != known.token_hash:

@@ -35,6 +35,10 @@ def fleet_by_name(slug: str, stage: str) -> sa.Select[Any]:
     return sa.select(*f.c).where(f.c.slug == slug, f.c.stage == stage)
 
 
+def fleet_by_id(fleet_id: FleetId) -> sa.Select[Any]:
+    return sa.select(*f.c).where(f.c.id == fleet_id)
+
+
 def lock_fleet(fleet_id: FleetId) -> sa.Select[Any]:
     """Registrations of one fleet take turns, so that its cap is exact."""
     return sa.select(f.c.id).where(f.c.id == fleet_id).with_for_update()
@@ -66,6 +70,15 @@ def live_secret(secret_hash: str) -> sa.Select[Any]:
     return sa.select(fleet_secrets.c.id).where(
         fleet_secrets.c.secret_hash == secret_hash, fleet_secrets.c.retired_at.is_(None)
     )
+
+
+def secret_by_id(secret_id: UUID) -> sa.Select[Any]:
+    return sa.select(*fleet_secrets.c).where(fleet_secrets.c.id == secret_id)
+
+
+def secret_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
+    page = sa.select(*fleet_secrets.c).order_by(fleet_secrets.c.id.desc()).limit(rows + 1)
+    return page.where(fleet_secrets.c.id < after) if after else page
 
 
 def retire_secret(secret_id: UUID) -> sa.Update:
@@ -170,6 +183,13 @@ def move_worker(row_id: WorkerId, event: WorkerEvent) -> sa.Update:
     )
 
 
+def revoke_worker(row_id: WorkerId) -> sa.Update:
+    """Also a new incarnation, and a token hash that no token has: approving it again revives no old process."""
+    return move_worker(row_id, WorkerEvent.REVOKE).values(
+        incarnation=w.c.incarnation + 1, token_hash=sa.literal(f"revoked {row_id}", sa.Text())
+    )
+
+
 def replace_token(row_id: WorkerId, token_hash: str) -> sa.Update:
     return sa.update(w).where(w.c.id == row_id).values(token_hash=token_hash).returning(*w.c)
 
@@ -181,7 +201,7 @@ def by_tokens(token_hashes: list[str]) -> sa.Select[Any]:
 
 def by_names(worker_ids: list[str]) -> sa.Select[Any]:
     b = batch_rows("b", {"worker_id": sa.Text()}, [{"worker_id": each} for each in worker_ids])
-    return sa.select(w.c.worker_id).join(b, b.c.worker_id == w.c.worker_id)
+    return sa.select(w.c.worker_id, w.c.status).join(b, b.c.worker_id == w.c.worker_id)
 
 
 def by_name(worker_id: str) -> sa.Select[Any]:

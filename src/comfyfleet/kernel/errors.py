@@ -3,7 +3,7 @@
     FleetError
     ├── NotFound                 404
     ├── Conflict                 409   IllegalMove  DuplicateKey  AlreadyExists  UploadMissing  UploadMismatch
-    │                                  LeaseLost  LeasesOpen  OutputMissing  Superseded
+    │                                  LeaseLost  LeasesOpen  NotWaiting  OutputMissing  Superseded
     ├── Refused                  422   InsufficientTokens  BalanceLimit  InvalidInput  InvalidCursor  LinkSpent
     │   └── LimitReached         429
     ├── Unauthenticated          401
@@ -134,6 +134,16 @@ class Superseded(Conflict):
 
     def __init__(self, worker_id: str) -> None:
         super().__init__(worker_id=worker_id)
+
+
+class NotWaiting(Conflict):
+    """What can be done to a waiting dispatch only was asked of one that a worker holds, or that is over."""
+
+    code = "not_waiting"
+    text = "Dispatch {dispatch_id} is {status}: only one that waits, queued or delayed, can be given another place."
+
+    def __init__(self, dispatch_id: object, status: str) -> None:
+        super().__init__(dispatch_id=str(dispatch_id), status=status)
 
 
 class Refused(FleetError):

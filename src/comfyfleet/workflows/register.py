@@ -1,7 +1,9 @@
 """A graph becomes a workflow that jobs can name."""
 
+import hashlib
 import json
 import re
+from typing import Any
 
 from comfyfleet.db import ControlTx
 from comfyfleet.kernel.errors import AlreadyExists, InvalidInput
@@ -12,6 +14,8 @@ from comfyfleet.workflows.read import find_workflow
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?")
 GRAPH_BYTES_MAX = 4 * 1024**2
 HASH_CHARS_MAX = 128
+# It stands in addresses; and '*' is every structure, in blocks.
+HASH = re.compile(rf"[^/*\x00-\x1f\x7f]{{1,{HASH_CHARS_MAX}}}")
 
 
 async def add_workflow(
@@ -20,18 +24,25 @@ async def add_workflow(
     slug: str,
     name: str,
     graph: bytes,
-    structure_hash: str,
+    structure_hash: str | None = None,
     run_deadline_s: float | None = None,
 ) -> Workflow:
-    """The graph is kept as the bytes it came in: nobody here reads it, and nothing is lost by writing it anew."""
+    """The graph is kept as the bytes it came in: nobody here reads it, and nothing is lost by writing it anew.
+
+    Without a structure hash the whole graph is its own structure.
+    """
     if not SLUG.fullmatch(slug):
         raise InvalidInput("slug", "use 1 to 100 lower-case letters, digits and inner hyphens, such as 'face-swap'")
-    if not 0 < len(structure_hash) <= HASH_CHARS_MAX:
-        raise InvalidInput("structure_hash", f"must have 1 to {HASH_CHARS_MAX} characters")
-    _check_graph(graph)
+    if structure_hash is not None and not HASH.fullmatch(structure_hash):
+        raise InvalidInput("structure_hash", f"must have 1 to {HASH_CHARS_MAX} characters, none of them / or *")
+    parsed = _parse_graph(graph)
     row = await tx.maybe(
         sql.insert_workflow(
-            slug=slug, name=name, graph=graph, structure_hash=structure_hash, run_deadline_s=run_deadline_s
+            slug=slug,
+            name=name,
+            graph=graph,
+            structure_hash=structure_hash or content_hash(parsed),
+            run_deadline_s=run_deadline_s,
         )
     )
     if row is None:
@@ -45,7 +56,12 @@ async def set_workflow_active(tx: ControlTx, slug: str, *, is_active: bool) -> W
     return Workflow.from_row(await tx.one(sql.set_active(workflow.id, is_active=is_active)))
 
 
-def _check_graph(graph: bytes) -> None:
+def content_hash(graph: dict[str, Any]) -> str:
+    """Of the canonical text: the same nodes in another order are the same graph."""
+    return hashlib.sha256(json.dumps(graph, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _parse_graph(graph: bytes) -> dict[str, Any]:
     if len(graph) > GRAPH_BYTES_MAX:
         raise InvalidInput("graph", f"has more than {GRAPH_BYTES_MAX} bytes")
     try:
@@ -54,3 +70,4 @@ def _check_graph(graph: bytes) -> None:
         raise InvalidInput("graph", "is not JSON") from None
     if not isinstance(parsed, dict) or not parsed:
         raise InvalidInput("graph", "must be an object of nodes, as ComfyUI's 'Save (API format)' writes it")
+    return parsed

@@ -20,7 +20,8 @@ from comfyfleet.kernel.errors import (
     Superseded,
     Unauthenticated,
 )
-from comfyfleet.kernel.ids import WorkflowId
+from comfyfleet.kernel.ids import WorkflowId, new_id
+from comfyfleet.kernel.page import PageRequest
 from comfyfleet.kernel.secret import Secret
 from tests.conftest import ManualClock
 from tests.database.workflows.test_workflows import add
@@ -147,14 +148,14 @@ async def test_a_registration_that_makes_no_sense_is_refused(yard: Yard, given: 
 async def test_every_move_of_a_worker(yard: Yard, state: WorkerStatus, event: WorkerEvent) -> None:
     """Only an approved one is given work; the seeds' two columns follow; asking for what is so changes nothing."""
     yard.rules = replace(RULES, approves_by_itself=state is not WorkerStatus.PENDING)
-    made = await yard.register()
+    await yard.register()
     path = {WorkerStatus.DRAINING: "drain", WorkerStatus.REVOKED: "revoke", WorkerStatus.GONE: "leave"}
     if state in path:
         await yard.move(WorkerEvent(path[state]))
     if (state, event) in WORKER.moves or WORKER.target(event) == state:
         moved = await yard.move(event)
         assert moved.status == WORKER.target(event)
-        assert await yard.held(made.worker) is (moved.status is WorkerStatus.APPROVED)
+        assert await yard.held(moved) is (moved.status is WorkerStatus.APPROVED)
     else:
         with pytest.raises(IllegalMove):
             await yard.move(event)
@@ -167,7 +168,10 @@ async def test_a_revoked_worker_cannot_come_back_by_itself(yard: Yard) -> None:
         await yard.who(made.token)
     with pytest.raises(Forbidden, match="revoked"):
         await yard.register()
-    await yard.move(WorkerEvent.APPROVE)
+    approved = await yard.move(WorkerEvent.APPROVE)
+    assert approved.incarnation == made.worker.incarnation + 1
+    with pytest.raises(Superseded):
+        await yard.who(made.token)  # what was revoked stays so, though its name is welcome again
     assert (await yard.register()).worker.status is WorkerStatus.APPROVED
 
 
@@ -220,17 +224,22 @@ async def test_a_rotated_token_replaces_the_old_one(yard: Yard) -> None:
 
 async def test_several_fleet_secrets_are_valid_until_retired(house: House) -> None:
     async with house.control_tx() as tx:
-        first_id, first = await fleet.make_fleet_secret(tx, name="old")
+        kept, first = await fleet.make_fleet_secret(tx, name="old")
         _, second = await fleet.make_fleet_secret(tx, name="new")
         await fleet.require_fleet_secret(tx, first)
         await fleet.require_fleet_secret(tx, second)
-        for _ in range(2):
-            await fleet.retire_fleet_secret(tx, first_id)
+        retired = [await fleet.retire_fleet_secret(tx, kept.id) for _ in range(2)]
+        assert retired[0] == retired[1], "asking twice is asking once"
         with pytest.raises(Unauthenticated):
             await fleet.require_fleet_secret(tx, first)
         await fleet.require_fleet_secret(tx, second)
         with pytest.raises(Unauthenticated):
             await fleet.require_fleet_secret(tx, Secret(""))
+        with pytest.raises(NotFound):
+            await fleet.retire_fleet_secret(tx, new_id())
+        page = await fleet.list_fleet_secrets(tx, PageRequest(rows=1))
+    assert [(each.name, each.retired_at) for each in page.rows] == [("new", None)]
+    assert page.next_cursor is not None
 
 
 async def test_a_fleet_is_a_slug_and_a_stage(house: House) -> None:

@@ -51,6 +51,9 @@ async def test_unknown_and_inactive_ones_are_named(house: House) -> None:
         ("graph", b"[" * 100_000),
         ("graph", b'{"a": "' + b"x" * 5_000_000 + b'"}'),
         ("structure_hash", ""),
+        ("structure_hash", "*"),
+        ("structure_hash", "a/b"),
+        ("structure_hash", "x" * 129),
     ],
 )
 async def test_what_is_no_workflow_is_refused(house: House, field: str, value: object) -> None:
@@ -58,3 +61,13 @@ async def test_what_is_no_workflow_is_refused(house: House, field: str, value: o
     with pytest.raises(InvalidInput, match=field):
         async with house.control_tx() as tx:
             await workflows.add_workflow(tx, **given)  # type: ignore[arg-type]
+
+
+async def test_without_a_structure_hash_the_order_of_the_nodes_does_not_matter(house: House) -> None:
+    one, other = b'{"1": {"a": 1, "b": 2}, "2": {}}', b'{ "2": {}, "1": {"b": 2, "a": 1} }'
+    async with house.control_tx() as tx:
+        made = [
+            await workflows.add_workflow(tx, slug=f"w{number}", name="w", graph=graph)
+            for number, graph in enumerate([one, other, GRAPH])
+        ]
+    assert made[0].structure_hash == made[1].structure_hash != made[2].structure_hash

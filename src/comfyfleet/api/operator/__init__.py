@@ -2,11 +2,25 @@
 
 from fastapi import APIRouter
 
-from comfyfleet.api.operator import audit, credits, live, tenants
+from comfyfleet.api.operator import (
+    audit,
+    blocks,
+    credits,
+    dispatches,
+    fleet_secrets,
+    fleets,
+    live,
+    settlements,
+    tenants,
+    workers,
+    workflows,
+)
+
+PARTS = (tenants, credits, fleets, fleet_secrets, workers, workflows, dispatches, blocks, settlements, audit, live)
 
 
 def operator_router() -> APIRouter:
     router = APIRouter(prefix="/api/admin", tags=["operator"])
-    for part in (tenants, credits, audit, live):
+    for part in PARTS:
         router.include_router(part.router)
     return router

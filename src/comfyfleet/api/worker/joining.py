@@ -6,10 +6,10 @@ from comfyfleet.api.worker.calls import Call
 from comfyfleet.api.worker.polling import who
 from comfyfleet.audit import WorkerEvent, WorkerEventName
 from comfyfleet.db import ControlTx
-from comfyfleet.dispatch import Holder, LeaseProof
+from comfyfleet.dispatch import Ended, Holder, LeaseProof
 from comfyfleet.fleet import NewWorker, Registration
 from comfyfleet.kernel.errors import Forbidden, InvalidInput, LeasesOpen
-from comfyfleet.kernel.ids import DispatchId, LaneId, WorkflowId
+from comfyfleet.kernel.ids import DispatchId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.wire import worker_v1 as wire
 
@@ -28,8 +28,8 @@ async def register(call: Call) -> wire.Registered:
         tokens, returned = await _go_on(tx, said, made, call)
         await audit.record_worker_events(tx, [_event(said, made, call, checked=checked, rebound=len(tokens))])
         assigned = await fleet.allowed_workflows(tx, made.worker)
-    call.house.desk.roster.forget(said.worker_id)
-    call.house.desk.came_back(returned)
+    call.house.desk.worker_changed(said.worker_id)
+    call.house.desk.taken_back(returned)
     queue = call.house.queue_rules
     return wire.Registered(
         worker_id=said.worker_id,
@@ -70,21 +70,13 @@ async def _join(tx: ControlTx, said: wire.Register, call: Call) -> Registration:
         capabilities=said.capabilities,
         boot_id=said.boot_id,
     )
-    own = await _own_workflows(tx, said.workflow_slugs)
+    own = [workflow.id for workflow in await workflows.require_active(tx, said.workflow_slugs)]
     return await fleet.register_worker(tx, new, fleet=group, own_workflows=own, rules=call.house.fleet_rules)
-
-
-async def _own_workflows(tx: ControlTx, slugs: list[str]) -> list[WorkflowId]:
-    found = await workflows.find_workflows(tx, slugs)
-    unusable = sorted(set(slugs) - {each.slug for each in found if each.is_active})
-    if unusable:
-        raise InvalidInput("workflow_slugs", f"unknown or inactive: {', '.join(unusable)}")
-    return [each.id for each in found]
 
 
 async def _go_on(
     tx: ControlTx, said: wire.Register, made: Registration, call: Call
-) -> tuple[dict[DispatchId, Secret], list[LaneId]]:
+) -> tuple[dict[DispatchId, Secret], list[Ended]]:
     """The leases of the life before: those it proves are its again, the others go back to the queue."""
     if not made.took_over:
         return {}, []
@@ -97,8 +89,7 @@ async def _go_on(
         signer=call.house.leases,
         rules=call.house.queue_rules,
     )
-    returned = await dispatch.return_leases(tx, made.worker.id, "worker_restarted", keep=tokens)
-    return tokens, [each.lane for each in returned if each.lane is not None]
+    return tokens, await dispatch.return_leases(tx, made.worker.id, "worker_restarted", keep=tokens)
 
 
 def _event(said: wire.Register, made: Registration, call: Call, *, checked: str, rebound: int) -> WorkerEvent:
@@ -122,5 +113,5 @@ async def deregister(call: Call) -> wire.Deregistered:
             raise LeasesOpen(worker.worker_id, held)
         event = WorkerEvent(WorkerEventName.DEREGISTER, worker_id=worker.worker_id, address=call.address)
         await audit.record_worker_events(tx, [event])
-    call.house.desk.roster.forget(said.worker_id)
+    call.house.desk.worker_changed(said.worker_id)
     return wire.Deregistered(worker_id=worker.worker_id, status=gone.status.value)

@@ -124,6 +124,8 @@ dispatch_attempts = sa.Table(
     sa.Column("request_digest", sa.Text(), nullable=True),
     # What the call that ended it was answered with: sent again, it gets the same.
     sa.Column("answered_status", sa.Text(), nullable=True),
+    # What a worker did lately, for operators.
+    sa.Index("ix_dispatch_attempts_worker", "worker_id", "granted_at"),
     # A double lease becomes an error instead of a silent fault.
     sa.Index(
         "uq_dispatch_attempts_one_open",

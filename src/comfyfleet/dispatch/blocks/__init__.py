@@ -10,6 +10,7 @@ from comfyfleet.dispatch.blocks import sql
 from comfyfleet.dispatch.failures import POLICIES, FailureClass
 from comfyfleet.dispatch.matching import EVERY_STRUCTURE, Block
 from comfyfleet.dispatch.model import Dispatch, QueueRules
+from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 
 
@@ -58,6 +59,12 @@ async def learn_from_failure(
 
 async def forget_probe(tx: ControlTx, dispatch_id: DispatchId) -> None:
     await tx.run(sql.end_probe(dispatch_id))
+
+
+async def clear_block(tx: ControlTx, worker_id: WorkerId, structure_hash: str) -> None:
+    """By an operator's word: the worker gets that structure again from its next poll on, failures forgotten."""
+    if await tx.maybe(sql.end_block(worker_id, structure_hash)) is None:
+        raise NotFound("block", structure_hash)
 
 
 async def _structure_hash(tx: ControlTx, lane: LaneId) -> str:

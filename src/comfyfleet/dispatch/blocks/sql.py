@@ -99,6 +99,10 @@ def end_blocks() -> Executable:
     return sa.delete(k).where(sa.exists(proven)).returning(*k.c)
 
 
+def end_block(worker_id: WorkerId, structure_hash: str) -> Executable:
+    return sa.delete(k).where(k.c.worker_id == worker_id, k.c.structure_hash == structure_hash).returning(*k.c)
+
+
 def end_probe(dispatch_id: DispatchId) -> sa.Update:
     """The probe neither succeeded nor failed: the next one may try."""
     return sa.update(k).where(k.c.probe_dispatch_id == dispatch_id).values(probe_dispatch_id=None, probe_until=None)

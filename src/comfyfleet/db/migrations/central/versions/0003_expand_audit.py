@@ -52,6 +52,7 @@ def upgrade() -> None:
     op.drop_index("ix_ai_job_dispatches_tenant", "ai_job_dispatches")
     op.drop_index("uq_dispatch_attempts_poll", "dispatch_attempts")
     op.add_column("ai_job_dispatches", sa.Column("leased_at", UtcTime(), nullable=True))
+    op.create_index("ix_dispatch_attempts_worker", "dispatch_attempts", ["worker_id", "granted_at"], unique=False)
     # Nothing could queue a job before this revision: there is nothing to carry over.
     op.drop_index("ix_fair_shares_finish", "fair_shares")
     op.drop_table("fair_shares")

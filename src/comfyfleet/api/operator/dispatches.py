@@ -1,0 +1,95 @@
+"""The queue, row by row: look, cancel, give another priority."""
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from comfyfleet import audit, dispatch, fleet, workflows
+from comfyfleet.api.bodies import Body, View
+from comfyfleet.api.operator.policies import SEE, Acting, OfWorker, OfWorkflow, Pages
+from comfyfleet.api.operator.views import AttemptView, DispatchView
+from comfyfleet.api.policy import TheHouse
+from comfyfleet.audit import Action
+from comfyfleet.db import ControlTx
+from comfyfleet.dispatch import DispatchFilter, DispatchStatus
+from comfyfleet.dispatch.priority import PRIORITY_MAX, PRIORITY_MIN
+from comfyfleet.kernel.ids import DispatchId, TenantId
+
+router = APIRouter(prefix="/dispatches")
+
+
+class DispatchPage(View):
+    dispatches: list[DispatchView]
+    next_cursor: str | None
+
+
+class DispatchDetailView(View):
+    """`waits_because`: why nobody takes it; none while it only waits its turn."""
+
+    dispatch: DispatchView
+    waits_because: str | None
+    attempts: list[AttemptView]
+
+
+class PriorityBody(Body):
+    priority: Annotated[int, Field(ge=PRIORITY_MIN, le=PRIORITY_MAX)]
+
+
+@router.get("", dependencies=SEE)
+async def get_dispatches(
+    house: TheHouse,
+    page: Pages,
+    status: DispatchStatus | None = None,
+    workflow: OfWorkflow = None,
+    worker: OfWorker = None,
+    tenant_id: TenantId | None = None,
+) -> DispatchPage:
+    """Dispatches, newest first."""
+    async with house.control_tx(read_only=True) as tx:
+        wanted = DispatchFilter(
+            status=status,
+            workflow_id=(await workflows.find_workflow(tx, workflow)).id if workflow else None,
+            tenant_id=tenant_id,
+            worker_id=(await fleet.get_worker(tx, worker)).id if worker else None,
+        )
+        found = await dispatch.list_dispatches(tx, page, wanted)
+    rows = [DispatchView.model_validate(each) for each in found.rows]
+    return DispatchPage(dispatches=rows, next_cursor=found.next_cursor)
+
+
+@router.get("/{dispatch_id}", dependencies=SEE)
+async def get_dispatch(dispatch_id: DispatchId, house: TheHouse) -> DispatchDetailView:
+    """One dispatch with every attempt at it."""
+    async with house.control_tx(read_only=True) as tx:
+        return await _detail(tx, dispatch_id)
+
+
+@router.post("/{dispatch_id}/cancel")
+async def cancel_dispatch(dispatch_id: DispatchId, house: TheHouse, actor: Acting) -> DispatchDetailView:
+    """Waiting: cancelled at once. Leased: its worker is told, and may finish first. Over already: nothing changes."""
+    async with house.control_tx() as tx:
+        found = await dispatch.cancel_dispatch(tx, dispatch_id)
+        detail = await _detail(tx, dispatch_id)
+        action = Action("dispatch.cancel", str(dispatch_id), {"status": found.status})
+        await audit.record_action(tx, actor, action, signer=house.chain)
+    house.desk.on_finished()
+    return detail
+
+
+@router.put("/{dispatch_id}/priority")
+async def set_priority(
+    dispatch_id: DispatchId, body: PriorityBody, house: TheHouse, actor: Acting
+) -> DispatchDetailView:
+    """Higher goes first. Only for one that waits: 409 `not_waiting` when a worker has it, or it is over."""
+    async with house.control_tx() as tx:
+        moved = await dispatch.set_priority(tx, dispatch_id, body.priority)
+        detail = await _detail(tx, dispatch_id)
+        action = Action("dispatch.set_priority", str(dispatch_id), {"priority": body.priority})
+        await audit.record_action(tx, actor, action, signer=house.chain)
+    house.desk.came_back([moved.lane])
+    return detail
+
+
+async def _detail(tx: ControlTx, dispatch_id: DispatchId) -> DispatchDetailView:
+    return DispatchDetailView.model_validate(await dispatch.get_dispatch(tx, dispatch_id))

@@ -1,0 +1,147 @@
+"""`comfyfleet dispatches list | show | cancel | priority`"""
+
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from comfyfleet import dispatch, fleet, tenants, workflows
+from comfyfleet.cli.acting import record
+from comfyfleet.cli.output import AsJson, plain, print_json, print_one
+from comfyfleet.cli.running import in_house
+from comfyfleet.cli.tables import Columns, ago, print_facts, print_table
+from comfyfleet.dispatch import Dispatch, DispatchDetail, DispatchFilter, DispatchStatus, ListedDispatch
+from comfyfleet.house import House
+from comfyfleet.kernel.ids import DispatchId
+from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
+
+app = typer.Typer(no_args_is_help=True)
+
+Id = Annotated[UUID, typer.Argument(metavar="ID", help="Id, as listed; the same as its job's.")]
+
+LISTED: Columns = {
+    "id": lambda each: each.id,
+    "status": lambda each: each.status,
+    "workflow": lambda each: each.workflow,
+    "tenant": lambda each: each.tenant,
+    "priority": lambda each: each.priority,
+    "attempts": lambda each: f"{each.attempts} of {each.max_attempts + each.releases}",
+    "worker": lambda each: each.worker,
+    "queued": lambda each: ago(each.queued_at),
+}
+ATTEMPTS: Columns = {
+    "epoch": lambda each: each.epoch,
+    "worker": lambda each: each.worker,
+    "granted": lambda each: ago(each.granted_at),
+    "confirmed": lambda each: ago(each.confirmed_at),
+    "ended": lambda each: ago(each.ended_at),
+    "reason": lambda each: each.reason,
+}
+
+
+@app.command("list")
+def list_all(
+    status: Annotated[DispatchStatus | None, typer.Option(help="Only in this state.")] = None,
+    workflow: Annotated[str | None, typer.Option(help="Only of this workflow.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only of this tenant, by slug or id.")] = None,
+    worker: Annotated[str | None, typer.Option(help="Only with this worker.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=PAGE_ROWS_MAX, help="How many.")] = PAGE_ROWS_MAX,
+    as_json: AsJson = False,
+) -> None:
+    """List the newest dispatches."""
+
+    async def work(house: House) -> list[ListedDispatch]:
+        async with house.control_tx(read_only=True) as tx:
+            wanted = DispatchFilter(
+                status=status,
+                workflow_id=(await workflows.find_workflow(tx, workflow)).id if workflow else None,
+                tenant_id=(await tenants.find_tenant(tx, tenant)).id if tenant else None,
+                worker_id=(await fleet.get_worker(tx, worker)).id if worker else None,
+            )
+            return (await dispatch.list_dispatches(tx, PageRequest(rows=limit), wanted)).rows
+
+    found = in_house(work)
+    if as_json:
+        print_json([plain(each) for each in found])
+    else:
+        print_table("Dispatches", found, LISTED)
+
+
+@app.command("show")
+def show(dispatch_id: Id, as_json: AsJson = False) -> None:
+    """One dispatch with every attempt at it."""
+
+    async def work(house: House) -> DispatchDetail:
+        async with house.control_tx(read_only=True) as tx:
+            return await dispatch.get_dispatch(tx, DispatchId(dispatch_id))
+
+    found = in_house(work)
+    if as_json:
+        print_json(plain(found))
+    else:
+        _print(found)
+
+
+@app.command("cancel")
+def cancel(dispatch_id: Id, as_json: AsJson = False) -> None:
+    """Waiting: cancelled at once. With a worker: the worker is told, and may finish first."""
+
+    async def work(house: House) -> Dispatch:
+        async with house.control_tx() as tx:
+            found = await dispatch.cancel_dispatch(tx, DispatchId(dispatch_id))
+            await record(house, tx, "dispatch.cancel", dispatch_id, status=found.status)
+            return found
+
+    found = in_house(work)
+    told = found.status is DispatchStatus.LEASED
+    sentence = "Its worker will be told with the next heartbeat." if told else f"Dispatch {found.id} is {found.status}."
+    print_one(found, as_json=as_json, sentence=sentence)
+
+
+@app.command("priority")
+def priority(
+    dispatch_id: Id,
+    value: Annotated[int, typer.Argument(metavar="PRIORITY", help="From -100 to 100; higher goes first.")],
+    as_json: AsJson = False,
+) -> None:
+    """Give a waiting dispatch another priority. A negative one needs `--` before the id."""
+
+    async def work(house: House) -> Dispatch:
+        async with house.control_tx() as tx:
+            found = await dispatch.set_priority(tx, DispatchId(dispatch_id), value)
+            await record(house, tx, "dispatch.set_priority", dispatch_id, priority=value)
+            return found
+
+    found = in_house(work)
+    print_one(found, as_json=as_json, sentence=f"Dispatch {found.id} has priority {found.priority}.")
+
+
+def _print(found: DispatchDetail) -> None:
+    row = found.dispatch
+    facts: dict[str, object] = {
+        "id": row.id,
+        "status": row.status,
+        "workflow": row.workflow,
+        "structure": row.structure_hash,
+        "tenant": row.tenant or row.tenant_id,
+        "provider": row.provider,
+        "priority": row.priority,
+        "attempts": f"{row.attempts} of {row.max_attempts + row.releases}",
+        "queued": ago(row.queued_at),
+    }
+    sometimes = {
+        "waits because": found.waits_because,
+        "worker": row.worker,
+        "prompt": row.provider_job_id,
+        "server says": row.service_status,
+        "lease expires": ago(row.lease_expires_at),
+        "must end": ago(row.deadline_at),
+        "tried again": ago(row.run_at),
+        "cancel asked for": ago(row.cancel_requested_at),
+        "finished": ago(row.finished_at),
+        "settled": ago(row.settled_at),
+        "failure": row.error_class,
+        "error": row.last_error,
+    }
+    print_facts(facts | {name: value for name, value in sometimes.items() if value is not None})
+    print_table("\nAttempts", found.attempts, ATTEMPTS)

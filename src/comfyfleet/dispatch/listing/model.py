@@ -1,0 +1,121 @@
+"""What operators see of the queue: with names where the queue itself has ids only."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from comfyfleet.dispatch.failures import FailureClass
+from comfyfleet.dispatch.lifecycle import DispatchStatus
+from comfyfleet.dispatch.model import Provider
+from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId, WorkflowId
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchFilter:
+    status: DispatchStatus | None = None
+    workflow_id: WorkflowId | None = None
+    tenant_id: TenantId | None = None
+    worker_id: WorkerId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDispatch:
+    id: DispatchId
+    status: DispatchStatus
+    tenant_id: TenantId
+    tenant: str | None
+    workflow: str | None
+    lane: LaneId
+    structure_hash: str
+    provider: Provider
+    priority: int
+    attempts: int
+    max_attempts: int
+    releases: int
+    epoch: int
+    worker: str | None
+    queued_at: datetime
+    queue_deadline_at: datetime
+    run_at: datetime | None
+    lease_expires_at: datetime | None
+    deadline_at: datetime | None
+    cancel_requested_at: datetime | None
+    provider_job_id: str | None
+    service_status: str | None
+    error_class: FailureClass | None
+    last_error: str | None
+    duration_seconds: float | None
+    finished_at: datetime | None
+    settled_at: datetime | None
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        words = {
+            "status": DispatchStatus(row.status),
+            "provider": Provider(row.provider),
+            "error_class": FailureClass(row.error_class) if row.error_class else None,
+        }
+        return cls(**{**row._mapping, **words})
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One lease that was granted. `confirmed_at`: its worker's first heartbeat."""
+
+    dispatch_id: DispatchId
+    epoch: int
+    worker: str | None
+    incarnation: int
+    granted_at: datetime
+    confirmed_at: datetime | None
+    ended_at: datetime | None
+    reason: str | None
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        return cls(**row._mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchDetail:
+    """`waits_because`: why nobody takes it; none while it only waits its turn."""
+
+    dispatch: ListedDispatch
+    waits_because: str | None
+    attempts: list[Attempt]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedBlock:
+    """`workflow`: one that has the structure. `tenant_id`: only this tenant's jobs are kept away.
+
+    `half_open`: the next one is a probe.
+    """
+
+    worker: str | None
+    structure_hash: str
+    workflow: str | None
+    tenant_id: TenantId | None
+    tenant: str | None
+    failure_count: int
+    cooldown_s: float
+    blocked_until: datetime
+    half_open: bool
+    probe_dispatch_id: DispatchId | None
+    created_at: datetime
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        return cls(
+            worker=row.worker,
+            structure_hash=row.structure_hash,
+            workflow=row.workflow,
+            tenant_id=row.tenant_id,
+            tenant=row.tenant,
+            failure_count=row.failure_count,
+            cooldown_s=row.cooldown_s,
+            blocked_until=row.blocked_until,
+            half_open=bool(row.half_open),
+            probe_dispatch_id=row.probe_dispatch_id,
+            created_at=row.created_at,
+        )

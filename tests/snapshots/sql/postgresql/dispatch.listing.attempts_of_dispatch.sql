@@ -1,0 +1,6 @@
+SELECT dispatch_attempts.dispatch_id, dispatch_attempts.epoch, comfyui_workers.worker_id AS worker, dispatch_attempts.incarnation, dispatch_attempts.granted_at, dispatch_attempts.confirmed_at, dispatch_attempts.ended_at, dispatch_attempts.reason
+FROM dispatch_attempts
+LEFT OUTER
+JOIN comfyui_workers ON comfyui_workers.id = dispatch_attempts.worker_id
+WHERE dispatch_attempts.dispatch_id = %(dispatch_id_1)s::UUID
+ORDER BY dispatch_attempts.epoch

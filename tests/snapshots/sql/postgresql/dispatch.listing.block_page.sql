@@ -1,0 +1,15 @@
+SELECT failover_blocks.worker_id AS worker_row, comfyui_workers.worker_id AS worker, failover_blocks.structure_hash, (SELECT min(workflows.slug) AS min_1
+FROM workflows
+WHERE workflows.structure_hash = failover_blocks.structure_hash) AS workflow, failover_blocks.tenant_id, tenants.slug AS tenant, failover_blocks.failure_count, failover_blocks.cooldown_s, failover_blocks.blocked_until, failover_blocks.blocked_until <= (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)) AS half_open, failover_blocks.probe_dispatch_id, failover_blocks.created_at
+FROM failover_blocks
+LEFT OUTER
+JOIN comfyui_workers ON comfyui_workers.id = failover_blocks.worker_id
+LEFT OUTER
+JOIN tenants ON tenants.id = failover_blocks.tenant_id
+WHERE failover_blocks.worker_id IN (SELECT DISTINCT failover_blocks.worker_id
+FROM failover_blocks
+WHERE failover_blocks.worker_id > %(worker_id_1)s::UUID
+AND failover_blocks.worker_id = %(worker_id_2)s::UUID
+ORDER BY failover_blocks.worker_id
+LIMIT %(param_1)s::INTEGER)
+ORDER BY failover_blocks.worker_id, failover_blocks.structure_hash

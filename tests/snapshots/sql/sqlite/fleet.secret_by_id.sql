@@ -1,0 +1,3 @@
+SELECT fleet_secrets.id, fleet_secrets.name, fleet_secrets.secret_hash, fleet_secrets.retired_at, fleet_secrets.created_at
+FROM fleet_secrets
+WHERE fleet_secrets.id = ?
