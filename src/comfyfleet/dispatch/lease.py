@@ -9,6 +9,7 @@ from comfyfleet.dispatch import blocks, sql
 from comfyfleet.dispatch.matching import SKIPPED_ROWS_MAX, Head, Pairing, match
 from comfyfleet.dispatch.model import Ask, Dispatch, Grant, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
+from comfyfleet.dispatch.turns import Turns
 from comfyfleet.kernel.ids import DispatchId, WorkerId
 from comfyfleet.kernel.secret import Secret
 
@@ -18,15 +19,19 @@ SPARE_HEADS = 4
 
 
 async def lease_dispatches(
-    tx: ControlTx, asks: Sequence[Ask], *, signer: LeaseSigner, rules: QueueRules
+    tx: ControlTx, asks: Sequence[Ask], *, signer: LeaseSigner, rules: QueueRules, turns: Turns | None = None
 ) -> dict[Ask, Grant]:
-    """At most one lease per ask. The caller holds the workers' rows: two at once must not pass anybody's limit."""
+    """At most one lease per ask. The caller holds the workers' rows: two at once must not pass anybody's limit.
+
+    A process that leases again and again hands in the same `turns`: they carry fairness between lanes.
+    """
     granted = await _answer_again(tx, asks, signer=signer, rules=rules)
     fresh = await _with_room(tx, [ask for ask in asks if ask not in granted and ask.lanes])
     if not fresh:
         return granted
     blocked = await blocks.blocks_of(tx, _workers(fresh))
-    pairings = match(fresh, await _look(tx, fresh, past_blocks=bool(blocked)), blocked)
+    heads = await _look(tx, fresh, past_blocks=bool(blocked))
+    pairings = match(fresh, heads, blocked, turns if turns is not None else Turns())
     granted |= await _claim(tx, [each for each in pairings if await _may_probe(tx, each)], signer=signer, rules=rules)
     return granted
 

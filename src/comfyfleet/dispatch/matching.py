@@ -1,22 +1,35 @@
 """Which waiting dispatch goes to which asking worker. Pure: the server, the tests and the simulator run the same lines.
 
 Inside a lane the database has the order already (fair tag, then age). Here the heads of the lanes are compared:
-by aged priority, then by how long they wait. A worker takes what it has warm first, within a bounded window.
+by aged priority, then by whose turn it is, then by age. A worker takes what it has warm first, within a bounded window.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from comfyfleet.dispatch.model import Ask
+from comfyfleet.dispatch.turns import Turns
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
 
-AGE_PER_CLASS_S = 300.0
-AGED_CLASSES_MAX = 20
-AFFINITY_WINDOW_S = 30.0
 # How far into a lane to look past rows of tenants that are blocked on this worker.
 SKIPPED_ROWS_MAX = 32
 # A fault of the server itself keeps everything away from it.
 EVERY_STRUCTURE = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Leanings:
+    """What the choice weighs. Named, so that a simulation can ask what would be without one of them."""
+
+    age_per_class_s: float = 300.0
+    aged_classes_max: int = 20
+    # A front is passed over for a warm one no longer than this …
+    affinity_window_s: float = 30.0
+    # … and only while the warm lane is ahead of its turn by less than this much GPU time.
+    affinity_lead_s: float = 120.0
+
+
+LEANINGS = Leanings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +41,7 @@ class Head:
     tenant_id: TenantId
     structure_hash: str
     priority: int
+    fair_tag: float
     waited_s: float
     epoch: int
     run_deadline_s: float
@@ -50,57 +64,116 @@ class Pairing:
     probes: str | None  # the structure hash of the half-open block that this one tries
 
 
-def aged_priority(priority: int, waited_s: float) -> int:
+def aged_priority(priority: int, waited_s: float, leanings: Leanings = LEANINGS) -> int:
     """Waiting lifts a job, so that a low priority is never starved; no row is rewritten for it."""
-    return priority + min(AGED_CLASSES_MAX, int(max(0.0, waited_s) // AGE_PER_CLASS_S))
+    classes = max(0.0, waited_s) // leanings.age_per_class_s
+    return priority + int(min(leanings.aged_classes_max, classes))
 
 
-def match(asks: Sequence[Ask], heads: Sequence[Head], blocks: Mapping[WorkerId, Sequence[Block]]) -> list[Pairing]:
-    """Each ask gets at most one; `heads` come in order within their lane."""
-    waiting: dict[LaneId, list[Head]] = {}
+def match(
+    asks: Sequence[Ask],
+    heads: Sequence[Head],
+    blocks: Mapping[WorkerId, Sequence[Block]],
+    turns: Turns,
+    leanings: Leanings = LEANINGS,
+) -> list[Pairing]:
+    """Each ask gets at most one; `heads` come in order within their lane. Who is warm for its turn chooses first."""
+    matching = _Matching(blocks, turns, leanings)
     for head in heads:
-        waiting.setdefault(head.lane, []).append(head)
-    probed: set[tuple[WorkerId, str]] = set()
-    pairings = []
-    for ask in asks:
-        pairing = _choose(ask, waiting, blocks.get(ask.holder.worker_id, ()), probed)
-        if pairing is None:
-            continue
-        waiting[pairing.head.lane].remove(pairing.head)
-        if pairing.probes is not None:
-            probed.add((ask.holder.worker_id, pairing.probes))
-        pairings.append(pairing)
-    return pairings
+        matching.waiting.setdefault(head.lane, []).append(head)
+    turns.rest(frozenset().union(*(ask.lanes for ask in asks)) - matching.waiting.keys())
+    cold = [ask for ask in asks if not (ask.warm and matching.pair(ask, warm_only=True))]
+    for ask in cold:
+        matching.pair(ask)
+    return matching.pairings
 
 
-def _choose(
-    ask: Ask, waiting: Mapping[LaneId, list[Head]], blocks: Sequence[Block], probed: set[tuple[WorkerId, str]]
-) -> Pairing | None:
-    by_hash = {block.structure_hash: block for block in blocks}
-    fronts = []
-    for lane in ask.lanes:
-        rows = waiting.get(lane)
+@dataclass(slots=True)
+class _Matching:
+    blocks: Mapping[WorkerId, Sequence[Block]]
+    turns: Turns
+    leanings: Leanings
+    waiting: dict[LaneId, list[Head]] = field(default_factory=dict)
+    probed: set[tuple[WorkerId, str]] = field(default_factory=set)
+    pairings: list[Pairing] = field(default_factory=list)
+
+    def pair(self, ask: Ask, *, warm_only: bool = False) -> bool:
+        fronts = self._fronts(ask)
+        if not fronts:
+            return False
+        head = self._choose(ask, [front for front, _ in fronts])
+        if warm_only and head.structure_hash not in ask.warm:
+            return False
+        probes = next(probes for front, probes in fronts if front is head)
+        self._take(Pairing(ask, head, probes))
+        return True
+
+    def _fronts(self, ask: Ask) -> list[tuple[Head, str | None]]:
+        """The first row of each of its lanes that this worker may take, and the half-open block it would probe."""
+        lanes = self.waiting.keys() & ask.lanes
+        blocks = self.blocks.get(ask.holder.worker_id)
+        if not blocks:
+            return [(self.waiting[lane][0], None) for lane in lanes]
+        by_hash = {block.structure_hash: self._seen(ask, block) for block in blocks}
+        found = (_front(self.waiting[lane], by_hash) for lane in lanes)
+        return [front for front in found if front is not None]
+
+    def _seen(self, ask: Ask, block: Block) -> Block:
+        """The block, with the probe that another ask of this worker has just been given."""
+        if (ask.holder.worker_id, block.structure_hash) not in self.probed:
+            return block
+        return Block(block.structure_hash, block.tenant_id, half_open=False, probing=True)
+
+    def _choose(self, ask: Ask, fronts: list[Head]) -> Head:
+        peers = _most_urgent(fronts, self.leanings)
+        ranked = sorted(zip(self.turns.places(peers), peers, strict=True), key=_rank)
+        place, best = ranked[0]
+        if not ask.warm or best.structure_hash in ask.warm:
+            return best
+        for later, head in ranked:
+            if head.structure_hash in ask.warm and later - place < self.leanings.affinity_lead_s:
+                patient = self.turns.passed_over_s(best) < self.leanings.affinity_window_s
+                return head if patient else best
+        return best
+
+    def _take(self, pairing: Pairing) -> None:
+        rows = self.waiting[pairing.head.lane]
+        rows.remove(pairing.head)
         if not rows:
-            continue
-        block = by_hash.get(EVERY_STRUCTURE) or by_hash.get(rows[0].structure_hash)
-        if block is not None and (ask.holder.worker_id, block.structure_hash) in probed:
-            block = Block(block.structure_hash, block.tenant_id, half_open=False, probing=True)
-        front = _front(rows, block)
-        if front is not None:
-            fronts.append(front)
-    if not fronts:
-        return None
-    best = max(fronts, key=lambda front: _rank(front[0]))
-    warm = [
-        front for front in fronts if front[0].structure_hash in ask.warm and _rank(front[0])[0] == _rank(best[0])[0]
-    ]
-    if warm and best[0].waited_s < AFFINITY_WINDOW_S:
-        best = max(warm, key=lambda front: _rank(front[0]))
-    return Pairing(ask, *best)
+            del self.waiting[pairing.head.lane]
+        if pairing.probes is not None:
+            self.probed.add((pairing.ask.holder.worker_id, pairing.probes))
+        self.pairings.append(pairing)
 
 
-def _front(rows: Sequence[Head], block: Block | None) -> tuple[Head, str | None] | None:
-    """The first row this worker may take, and the half-open block it would probe, if it does."""
+def _most_urgent(fronts: list[Head], leanings: Leanings) -> list[Head]:
+    """Those of one priority: the one whose oldest front has, with its age, the highest.
+
+    Age lifts a priority as a whole. If it lifted single rows, a long row of one tenant would grow old together, and
+    go before every newcomer of the same priority.
+    """
+    oldest: dict[int, Head] = {}
+    for front in fronts:
+        known = oldest.get(front.priority)
+        if known is None or front.waited_s > known.waited_s:
+            oldest[front.priority] = front
+    if len(oldest) == 1:
+        return fronts
+    chosen = max(oldest.values(), key=lambda head: _urgency(head, leanings)).priority
+    return [front for front in fronts if front.priority == chosen]
+
+
+def _urgency(head: Head, leanings: Leanings) -> tuple[int, float]:
+    return aged_priority(head.priority, head.waited_s, leanings), head.waited_s
+
+
+def _rank(placed: tuple[float, Head]) -> tuple[float, float, DispatchId]:
+    place, head = placed
+    return place, -head.waited_s, head.id
+
+
+def _front(rows: Sequence[Head], blocks: Mapping[str, Block]) -> tuple[Head, str | None] | None:
+    block = blocks.get(EVERY_STRUCTURE) or blocks.get(rows[0].structure_hash)
     if block is None:
         return rows[0], None
     may_probe = block.half_open and not block.probing
@@ -111,7 +184,3 @@ def _front(rows: Sequence[Head], block: Block | None) -> tuple[Head, str | None]
         if may_probe:
             return row, block.structure_hash
     return None
-
-
-def _rank(head: Head) -> tuple[int, float, int]:
-    return aged_priority(head.priority, head.waited_s), head.waited_s, -head.id.int
