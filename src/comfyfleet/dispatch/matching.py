@@ -98,25 +98,23 @@ class _Matching:
     pairings: list[Pairing] = field(default_factory=list)
 
     def pair(self, ask: Ask, *, warm_only: bool = False) -> bool:
-        fronts = self._fronts(ask)
+        lanes = self.waiting.keys() & ask.lanes
+        blocks = self._blocks(ask)
+        if not blocks:
+            fronts = [self.waiting[lane][0] for lane in lanes]
+        else:
+            fronts = [front for lane in lanes if (front := _front(self.waiting[lane], blocks)) is not None]
         if not fronts:
             return False
-        head = self._choose(ask, [front for front, _ in fronts])
+        head = self._choose(ask, fronts)
         if warm_only and head.structure_hash not in ask.warm:
             return False
-        probes = next(probes for front, probes in fronts if front is head)
-        self._take(Pairing(ask, head, probes))
+        self._take(Pairing(ask, head, _probed_block(head, blocks) if blocks else None))
         return True
 
-    def _fronts(self, ask: Ask) -> list[tuple[Head, str | None]]:
-        """The first row of each of its lanes that this worker may take, and the half-open block it would probe."""
-        lanes = self.waiting.keys() & ask.lanes
-        blocks = self.blocks.get(ask.holder.worker_id)
-        if not blocks:
-            return [(self.waiting[lane][0], None) for lane in lanes]
-        by_hash = {block.structure_hash: self._seen(ask, block) for block in blocks}
-        found = (_front(self.waiting[lane], by_hash) for lane in lanes)
-        return [front for front in found if front is not None]
+    def _blocks(self, ask: Ask) -> dict[str, Block]:
+        found = self.blocks.get(ask.holder.worker_id, ())
+        return {block.structure_hash: self._seen(ask, block) for block in found}
 
     def _seen(self, ask: Ask, block: Block) -> Block:
         """The block, with the probe that another ask of this worker has just been given."""
@@ -126,15 +124,15 @@ class _Matching:
 
     def _choose(self, ask: Ask, fronts: list[Head]) -> Head:
         peers = _most_urgent(fronts, self.leanings)
-        ranked = sorted(zip(self.turns.places(peers), peers, strict=True), key=_rank)
-        place, best = ranked[0]
+        places = self.turns.places(peers)
+        place, best = _next(places, peers)
         if not ask.warm or best.structure_hash in ask.warm:
             return best
-        for later, head in ranked:
-            if head.structure_hash in ask.warm and later - place < self.leanings.affinity_lead_s:
-                patient = self.turns.passed_over_s(best) < self.leanings.affinity_window_s
-                return head if patient else best
-        return best
+        limit = place + self.leanings.affinity_lead_s
+        warm = [at for at, head in enumerate(peers) if head.structure_hash in ask.warm and places[at] < limit]
+        if not warm or self.turns.passed_over_s(best) >= self.leanings.affinity_window_s:
+            return best
+        return _next([places[at] for at in warm], [peers[at] for at in warm])[1]
 
     def _take(self, pairing: Pairing) -> None:
         rows = self.waiting[pairing.head.lane]
@@ -146,41 +144,42 @@ class _Matching:
         self.pairings.append(pairing)
 
 
+def _next(places: list[float], heads: list[Head]) -> tuple[float, Head]:
+    """The smallest place; of several, the row that waits longest, then the one with the smaller id."""
+    place = min(places)
+    if places.count(place) == 1:
+        return place, heads[places.index(place)]
+    level = [head for at, head in zip(places, heads, strict=True) if at == place]
+    return place, min(level, key=lambda head: (-head.waited_s, head.id))
+
+
 def _most_urgent(fronts: list[Head], leanings: Leanings) -> list[Head]:
     """Those of one priority: the one whose oldest front has, with its age, the highest.
 
     Age lifts a priority as a whole. If it lifted single rows, a long row of one tenant would grow old together, and
     go before every newcomer of the same priority.
     """
-    oldest: dict[int, Head] = {}
-    for front in fronts:
-        known = oldest.get(front.priority)
-        if known is None or front.waited_s > known.waited_s:
-            oldest[front.priority] = front
-    if len(oldest) == 1:
+    if len({front.priority for front in fronts}) == 1:
         return fronts
-    chosen = max(oldest.values(), key=lambda head: _urgency(head, leanings)).priority
-    return [front for front in fronts if front.priority == chosen]
+    chosen = max(fronts, key=lambda head: (aged_priority(head.priority, head.waited_s, leanings), head.waited_s))
+    return [front for front in fronts if front.priority == chosen.priority]
 
 
-def _urgency(head: Head, leanings: Leanings) -> tuple[int, float]:
-    return aged_priority(head.priority, head.waited_s, leanings), head.waited_s
+def _front(rows: Sequence[Head], blocks: Mapping[str, Block]) -> Head | None:
+    """The first row of a lane that this worker may take."""
+    block = _block_on(rows[0], blocks)
+    if block is None or (block.half_open and not block.probing):
+        return rows[0]
+    if block.tenant_id is None:
+        return None
+    return next((row for row in rows[:SKIPPED_ROWS_MAX] if row.tenant_id != block.tenant_id), None)
 
 
-def _rank(placed: tuple[float, Head]) -> tuple[float, float, DispatchId]:
-    place, head = placed
-    return place, -head.waited_s, head.id
+def _probed_block(head: Head, blocks: Mapping[str, Block]) -> str | None:
+    """The half-open block that this row would try."""
+    block = _block_on(head, blocks)
+    return block.structure_hash if block is not None and block.tenant_id in (None, head.tenant_id) else None
 
 
-def _front(rows: Sequence[Head], blocks: Mapping[str, Block]) -> tuple[Head, str | None] | None:
-    block = blocks.get(EVERY_STRUCTURE) or blocks.get(rows[0].structure_hash)
-    if block is None:
-        return rows[0], None
-    may_probe = block.half_open and not block.probing
-    for row in rows[:SKIPPED_ROWS_MAX]:
-        blocked = block.tenant_id is None or block.tenant_id == row.tenant_id
-        if not blocked:
-            return row, None
-        if may_probe:
-            return row, block.structure_hash
-    return None
+def _block_on(head: Head, blocks: Mapping[str, Block]) -> Block | None:
+    return blocks.get(EVERY_STRUCTURE) or blocks.get(head.structure_hash)
