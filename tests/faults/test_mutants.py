@@ -21,7 +21,11 @@ MUTANTS = {
         "        d.c.status == DispatchStatus.LEASED,\n    )\n\n\n# ── ending",
         "    )\n\n\n# ── ending",
     ),
-    "claim only what waits": (QUEUE, "d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE))", "sa.true()"),
+    "claim only what waits": (
+        "dispatch/lease/sql.py",
+        "d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE))",
+        "sa.true()",
+    ),
     "cancel only what waits": (QUEUE, "        .where(d.c.status.in_(waiting))\n", ""),
     "sweep only what expired": (QUEUE, "sa.or_(d.c.lease_expires_at < now(), d.c.deadline_at < now()),", "sa.true(),"),
     "settlement with the outcome": ("dispatch/finish.py", "    if terminal:\n", "    if False:\n"),

@@ -122,7 +122,7 @@ class Simulation:
         while self._idle and (waiting := {lane: queue for lane, queue in self._queues.items() if queue.rows}):
             asks = {self._ask(worker): worker for worker in self._woken(waiting)}
             heads = self._heads(waiting, len(asks) + SPARE_HEADS)
-            pairings = match(list(asks), heads, {}, self._turns, self.leanings)
+            pairings = match(list(asks), heads, {}, self._turns, leanings=self.leanings)
             for pairing in pairings:
                 self._start(asks[pairing.ask], pairing.head)
             if len(pairings) < len(asks):

@@ -5,8 +5,10 @@ from comfyfleet.dispatch.enqueue import enqueue_dispatches
 from comfyfleet.dispatch.expire import expire_leases, fail_overdue, promote_delayed
 from comfyfleet.dispatch.failures import FailureClass
 from comfyfleet.dispatch.finish import Report, complete_dispatches, fail_dispatch
+from comfyfleet.dispatch.floors import Floors
 from comfyfleet.dispatch.heartbeat import Beat, Extended, extend_leases
-from comfyfleet.dispatch.lease import lease_dispatches
+from comfyfleet.dispatch.lanes import LaneBook
+from comfyfleet.dispatch.lease import Leasing, lease_dispatches
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.model import (
     Ask,
@@ -14,8 +16,10 @@ from comfyfleet.dispatch.model import (
     Ended,
     Grant,
     Holder,
+    Lane,
     LeaseProof,
     NewDispatch,
+    Place,
     Provider,
     QueueRules,
 )
@@ -30,11 +34,16 @@ __all__ = [
     "Ended",
     "Extended",
     "FailureClass",
+    "Floors",
     "Grant",
     "Holder",
+    "Lane",
+    "LaneBook",
     "LeaseProof",
     "LeaseSigner",
+    "Leasing",
     "NewDispatch",
+    "Place",
     "Provider",
     "QueueRules",
     "Report",

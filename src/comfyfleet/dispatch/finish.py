@@ -37,8 +37,7 @@ async def complete_dispatches(
     """Each by its own lease: one that is lost does not hold up the others."""
     rows = await tx.all(sql.finish([_row(report) for report in reports], DispatchEvent.COMPLETE))
     ended = await close_attempts(tx, rows, {report.proof.dispatch_id: report for report in reports}, reason="completed")
-    for row in rows:
-        await blocks.learn_from_success(tx, Dispatch.from_row(row), row.worker_id)
+    await blocks.learn_from_success(tx, [(row.worker_id, row.lane) for row in rows])
     return await answer_the_rest(tx, reports, ended, signer=signer)
 
 

@@ -4,7 +4,7 @@ Inside a lane the database has the order already (fair tag, then age). Here the 
 by aged priority, then by whose turn it is, then by age. A worker takes what it has warm first, within a bounded window.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from comfyfleet.dispatch.model import Ask
@@ -41,10 +41,12 @@ class Head:
     tenant_id: TenantId
     structure_hash: str
     priority: int
-    fair_tag: float
     waited_s: float
     epoch: int
     run_deadline_s: float
+    attempts: int = 0
+    fair_tag: float = 0.0
+    seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,17 @@ def match(
     heads: Sequence[Head],
     blocks: Mapping[WorkerId, Sequence[Block]],
     turns: Turns,
+    *,
+    cut: Collection[LaneId] = (),
     leanings: Leanings = LEANINGS,
 ) -> list[Pairing]:
-    """Each ask gets at most one; `heads` come in order within their lane. Who is warm for its turn chooses first."""
-    matching = _Matching(blocks, turns, leanings)
-    for head in heads:
+    """Each ask gets at most one; `heads` come in order within their lane. Who is warm for its turn chooses first.
+
+    Of a lane in `cut` more rows wait than were read. Once its rows are given away, nobody who could have taken the
+    next one is served something lesser instead: such asks get nothing, and the caller looks again.
+    """
+    matching = _Matching(blocks, turns, frozenset(cut), leanings)
+    for head in reversed(heads):
         matching.waiting.setdefault(head.lane, []).append(head)
     turns.rest(frozenset().union(*(ask.lanes for ask in asks)) - matching.waiting.keys())
     cold = [ask for ask in asks if not (ask.warm and matching.pair(ask, warm_only=True))]
@@ -92,16 +100,20 @@ def match(
 class _Matching:
     blocks: Mapping[WorkerId, Sequence[Block]]
     turns: Turns
+    cut: frozenset[LaneId]
     leanings: Leanings
+    # The next row of a lane is the last of its list.
     waiting: dict[LaneId, list[Head]] = field(default_factory=dict)
     probed: set[tuple[WorkerId, str]] = field(default_factory=set)
     pairings: list[Pairing] = field(default_factory=list)
 
     def pair(self, ask: Ask, *, warm_only: bool = False) -> bool:
         lanes = self.waiting.keys() & ask.lanes
+        if self.cut and not self.cut.isdisjoint(ask.lanes - lanes):
+            return False
         blocks = self._blocks(ask)
         if not blocks:
-            fronts = [self.waiting[lane][0] for lane in lanes]
+            fronts = [self.waiting[lane][-1] for lane in lanes]
         else:
             fronts = [front for lane in lanes if (front := _front(self.waiting[lane], blocks)) is not None]
         if not fronts:
@@ -136,7 +148,10 @@ class _Matching:
 
     def _take(self, pairing: Pairing) -> None:
         rows = self.waiting[pairing.head.lane]
-        rows.remove(pairing.head)
+        if rows[-1] is pairing.head:
+            rows.pop()
+        else:
+            rows.remove(pairing.head)
         if not rows:
             del self.waiting[pairing.head.lane]
         if pairing.probes is not None:
@@ -167,12 +182,12 @@ def _most_urgent(fronts: list[Head], leanings: Leanings) -> list[Head]:
 
 def _front(rows: Sequence[Head], blocks: Mapping[str, Block]) -> Head | None:
     """The first row of a lane that this worker may take."""
-    block = _block_on(rows[0], blocks)
+    block = _block_on(rows[-1], blocks)
     if block is None or (block.half_open and not block.probing):
-        return rows[0]
+        return rows[-1]
     if block.tenant_id is None:
         return None
-    return next((row for row in rows[:SKIPPED_ROWS_MAX] if row.tenant_id != block.tenant_id), None)
+    return next((row for row in reversed(rows[-SKIPPED_ROWS_MAX:]) if row.tenant_id != block.tenant_id), None)
 
 
 def _probed_block(head: Head, blocks: Mapping[str, Block]) -> str | None:

@@ -117,12 +117,38 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
-    """A lease, as its worker gets it."""
+class Lane:
+    """What can wait in one line: rows of one lane differ in nothing that decides who may run them."""
 
-    dispatch: Dispatch
+    id: LaneId
+    workflow_id: WorkflowId
+    structure_hash: str
+    provider: Provider
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a new dispatch stands: in which lane, and after whom."""
+
+    lane: LaneId
+    fair_tag: float
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A lease, as its worker gets it. The nonce names this attempt's files: no other attempt can write them."""
+
+    dispatch_id: DispatchId
+    tenant_id: TenantId
+    lane: Lane
+    attempt: int
+    epoch: int
+    nonce: str
     token: Secret
     grace_s: float
+    deadline_s: float
     payload: bytes
 
 

@@ -3,27 +3,10 @@
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
-from comfyfleet.db.dialect import (
-    InEach,
-    Larger,
-    SecondsBetween,
-    batch_rows,
-    insert_once,
-    now,
-    seconds_from_now,
-)
-from comfyfleet.db.tables import (
-    ai_job_dispatches,
-    dispatch_attempts,
-    dispatch_payloads,
-    fair_shares,
-    lanes,
-    settlements,
-)
+from comfyfleet.db.dialect import SecondsBetween, batch_rows, now, seconds_from_now
+from comfyfleet.db.tables import ai_job_dispatches, dispatch_attempts, lanes, settlements
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
-from comfyfleet.dispatch.model import QueueRules
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 
 d, a = ai_job_dispatches, dispatch_attempts
@@ -37,204 +20,11 @@ LEASE_KEY: dict[str, Any] = {
 }
 
 
-# ── into the queue ──────────────────────────────────────────────────────────────────────────
+# ── lanes ───────────────────────────────────────────────────────────────────────────────────
 
 
-LANE: dict[str, Any] = {
-    "workflow_id": sa.Uuid(),
-    "structure_hash": sa.Text(),
-    "provider": sa.Text(),
-    "priority": sa.Integer(),
-}
-PLACE: dict[str, Any] = {
-    "id": sa.Uuid(),
-    "tenant_id": sa.Uuid(),
-    "pool": sa.Text(),
-    "workflow_id": sa.Uuid(),
-    "provider": sa.Text(),
-    "lane": sa.Integer(),
-    "priority": sa.Integer(),
-    "fair_tag": sa.Double(),
-    "seq": sa.BigInteger(),
-    "run_deadline_s": sa.Float(),
-}
-
-
-def known(ids: list[DispatchId]) -> sa.Select[Any]:
-    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
-    return sa.select(d.c.id).join(b, b.c.id == d.c.id)
-
-
-def lanes_of(rows: list[dict[str, Any]]) -> sa.Select[Any]:
-    b = batch_rows("b", LANE, rows)
-    return sa.select(*lanes.c).join(b, sa.and_(*(lanes.c[name] == b.c[name] for name in LANE)))
-
-
-def insert_lanes(rows: list[dict[str, Any]]) -> sa.Insert:
-    return insert_once(lanes).from_select([*LANE], _each(batch_rows("b", LANE, rows)))
-
-
-def advance_shares(rows: list[dict[str, Any]]) -> sa.Insert:
-    """`fairness.finish_tag` for many at once. Taken in one order, so that two batches never wait for each other.
-
-    The head is the first row that nobody has leased yet (epoch 0): what comes back keeps its old tag, and would turn
-    the lane's time back for everybody who queues after it.
-    """
-    b = batch_rows("b", {"lane": sa.Integer(), "tenant_id": sa.Uuid(), "cost": sa.Double()}, rows)
-    f = fair_shares.alias("f")
-    head = (
-        sa.select(d.c.fair_tag)
-        .where(d.c.lane == b.c.lane, d.c.status == DispatchStatus.QUEUED, d.c.epoch == 0)
-        .order_by(d.c.fair_tag, d.c.seq)
-        .limit(1)
-        .correlate(b)
-        .scalar_subquery()
-    )
-    latest = (
-        sa.select(f.c.finish_tag)
-        .where(f.c.lane == b.c.lane)
-        .order_by(f.c.finish_tag.desc())
-        .limit(1)
-        .correlate(b)
-        .scalar_subquery()
-    )
-    virtual_now = sa.func.coalesce(head, latest, sa.literal(0.0, sa.Double()))
-    listed = (
-        sa.select(b.c.lane, b.c.tenant_id, virtual_now + b.c.cost, b.c.cost)
-        .where(sa.true())
-        .order_by(b.c.lane, b.c.tenant_id)
-    )
-    insert = postgresql.insert(fair_shares).from_select(["lane", "tenant_id", "finish_tag", "last_cost"], listed)
-    again = insert.excluded
-    return insert.on_conflict_do_update(
-        index_elements=[fair_shares.c.lane, fair_shares.c.tenant_id],
-        set_={
-            "finish_tag": Larger(fair_shares.c.finish_tag + again.last_cost, again.finish_tag),
-            "last_cost": again.last_cost,
-        },
-    ).returning(*fair_shares.c)
-
-
-def insert_dispatches(rows: list[dict[str, Any]], *, rules: QueueRules) -> sa.Insert:
-    b = batch_rows("b", PLACE, rows)
-    constant: dict[str, Any] = {
-        "tenant_job_id": b.c.id,
-        "status": sa.literal(DISPATCH.initial.value, sa.Text()),
-        "attempts": sa.literal(0, sa.Integer()),
-        "max_attempts": sa.literal(rules.max_attempts, sa.Integer()),
-        "releases": sa.literal(0, sa.Integer()),
-        "max_releases": sa.literal(rules.max_releases, sa.Integer()),
-        "epoch": sa.literal(0, sa.BigInteger()),
-        "queued_at": now(),
-        "queue_deadline_at": seconds_from_now(rules.queue_deadline_s),
-        "created_at": now(),
-    }
-    listed = sa.select(*b.c, *constant.values()).where(sa.true())
-    return insert_once(d).from_select([*PLACE, *constant], listed).returning(d.c.id, d.c.lane)
-
-
-def insert_payload() -> sa.Insert:
-    p = dispatch_payloads
-    return insert_once(p).values(dispatch_id=sa.bindparam("dispatch_id"), payload=sa.bindparam("payload"))
-
-
-def _each(rows: sa.TableValuedAlias) -> sa.Select[Any]:
-    """All rows of a batch, for an insert. SQLite needs the WHERE: it would take an ON CONFLICT for a join's ON."""
-    return sa.select(*rows.c).where(sa.true())
-
-
-# ── leasing ─────────────────────────────────────────────────────────────────────────────────
-
-
-def heads(lane_ids: list[LaneId], *, rows: int) -> sa.Select[Any]:
-    """The first rows of each lane: a short walk of one index per lane, whatever waits behind them."""
-    asked = batch_rows("asked", {"lane": sa.Integer()}, [{"lane": lane} for lane in lane_ids])
-    inner = d.alias("inner")
-    first = (
-        sa.select(inner.c.id)
-        .where(inner.c.lane == asked.c.lane, inner.c.status == DispatchStatus.QUEUED)
-        .order_by(inner.c.fair_tag, inner.c.seq)
-        .limit(rows)
-        .correlate(asked)
-    )
-    return (
-        sa.select(
-            d.c.id,
-            d.c.lane,
-            d.c.tenant_id,
-            lanes.c.structure_hash,
-            d.c.priority,
-            d.c.fair_tag,
-            SecondsBetween(d.c.queued_at, now()).label("waited_s"),
-            d.c.epoch,
-            d.c.run_deadline_s,
-        )
-        .select_from(asked)
-        .join(d, InEach(d.c.id, first))
-        .join(lanes, lanes.c.id == d.c.lane)
-        .order_by(d.c.lane, d.c.fair_tag, d.c.seq)
-    )
-
-
-def claim(rows: list[dict[str, Any]], *, grace_s: float) -> sa.Update:
-    """Only rows that still wait, at the epoch that was seen: of two who saw the same head, one gets it."""
-    b = batch_rows("b", LEASE_KEY, rows)
-    return (
-        sa.update(d)
-        .where(d.c.id == b.c.id, d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE)), d.c.epoch == b.c.epoch - 1)
-        .values(
-            status=DISPATCH.target(DispatchEvent.LEASE),
-            epoch=d.c.epoch + 1,
-            attempts=d.c.attempts + 1,
-            lease_hash=b.c.lease_hash,
-            worker_id=b.c.worker_id,
-            incarnation=b.c.incarnation,
-            lease_expires_at=seconds_from_now(grace_s),
-            deadline_at=seconds_from_now(d.c.run_deadline_s),
-        )
-        .returning(*d.c)
-    )
-
-
-def insert_attempts(rows: list[dict[str, Any]]) -> sa.Insert:
-    columns: dict[str, Any] = {
-        "dispatch_id": sa.Uuid(),
-        "epoch": sa.BigInteger(),
-        "nonce": sa.Text(),
-        "poll_id": sa.Text(),
-        "worker_id": sa.Uuid(),
-        "incarnation": sa.BigInteger(),
-    }
-    b = batch_rows("b", columns, rows)
-    return sa.insert(a).from_select([*columns, "granted_at"], sa.select(*b.c, now()))
-
-
-def open_leases(worker_ids: list[WorkerId]) -> sa.Select[Any]:
-    asked = batch_rows("asked", {"worker_id": sa.Uuid()}, [{"worker_id": each} for each in worker_ids])
-    return (
-        sa.select(d.c.worker_id, sa.func.count().label("held"))
-        .select_from(asked)
-        .join(d, sa.and_(d.c.worker_id == asked.c.worker_id, d.c.status == DispatchStatus.LEASED))
-        .group_by(d.c.worker_id)
-    )
-
-
-def leases_of_polls(rows: list[dict[str, Any]]) -> sa.Select[Any]:
-    """Leases that an earlier sending of the same polls got: the reply was lost, not the lease."""
-    b = batch_rows("b", {"worker_id": sa.Uuid(), "poll_id": sa.Text()}, rows)
-    return (
-        sa.select(*d.c, a.c.nonce, a.c.poll_id)
-        .select_from(b)
-        .join(a, sa.and_(a.c.worker_id == b.c.worker_id, a.c.poll_id == b.c.poll_id, a.c.ended_at.is_(None)))
-        .join(d, sa.and_(d.c.id == a.c.dispatch_id, d.c.epoch == a.c.epoch, d.c.incarnation == a.c.incarnation))
-        .where(d.c.status == DispatchStatus.LEASED)
-    )
-
-
-def payloads(ids: list[DispatchId]) -> sa.Select[Any]:
-    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
-    p = dispatch_payloads
-    return sa.select(p.c.dispatch_id, p.c.payload).join(b, b.c.id == p.c.dispatch_id)
+def lanes_after(lane: LaneId) -> sa.Select[Any]:
+    return sa.select(*lanes.c).where(lanes.c.id > lane).order_by(lanes.c.id)
 
 
 # ── holding ─────────────────────────────────────────────────────────────────────────────────
@@ -251,6 +41,10 @@ def extend(rows: list[dict[str, Any]], *, ttl_s: float) -> sa.Update:
         .values(
             lease_expires_at=sa.case((until < d.c.deadline_at, until), else_=d.c.deadline_at),
             provider_job_id=sa.func.coalesce(b.c.provider_job_id, d.c.provider_job_id),
+            service_submitted_at=sa.case(
+                (b.c.provider_job_id.is_(None), d.c.service_submitted_at),
+                else_=sa.func.coalesce(d.c.service_submitted_at, now()),
+            ),
             service_status=sa.func.coalesce(b.c.service_status, d.c.service_status),
             last_service_check=now(),
         )
@@ -293,11 +87,6 @@ def finish(rows: list[dict[str, Any]], event: DispatchEvent) -> sa.Update:
     """Complete, fail or cancel under the lease: the row that decides the outcome."""
     columns = {**LEASE_KEY, "error_class": sa.Text(), "last_error": sa.Text(), "provider_job_id": sa.Text()}
     b = batch_rows("b", columns, rows)
-    granted = (
-        sa.select(SecondsBetween(a.c.granted_at, now()))
-        .where(a.c.dispatch_id == d.c.id, a.c.epoch == d.c.epoch)
-        .scalar_subquery()
-    )
     return (
         sa.update(d)
         .where(*_held(b))
@@ -305,7 +94,7 @@ def finish(rows: list[dict[str, Any]], event: DispatchEvent) -> sa.Update:
             status=DISPATCH.target(event),
             done_epoch=d.c.epoch,
             finished_at=now(),
-            duration_seconds=granted,
+            duration_seconds=SecondsBetween(d.c.leased_at, now()),
             error_class=b.c.error_class,
             last_error=b.c.last_error,
             provider_job_id=sa.func.coalesce(b.c.provider_job_id, d.c.provider_job_id),

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from comfyfleet import dispatch
 from comfyfleet.db import Database, open_database
 from comfyfleet.db.tables import ai_job_dispatches
-from comfyfleet.dispatch import Ask, Holder, LeaseProof, LeaseSigner, NewDispatch, Provider, QueueRules, Report
+from comfyfleet.dispatch import (
+    Ask,
+    Holder,
+    LeaseProof,
+    LeaseSigner,
+    Leasing,
+    NewDispatch,
+    Provider,
+    QueueRules,
+    Report,
+)
 from comfyfleet.dispatch.fairness import finish_tag, share_cost, start_tags, virtual_now
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId, WorkflowId, new_id
 from comfyfleet.kernel.secret import Secret
@@ -64,25 +74,26 @@ class Trial:
             news.append(new)
             jobs[workflow][tenant].append((new.id, share_cost(cost_s, weight)))
         async with self.database.control_tx() as tx:
-            self.lanes |= set((await dispatch.enqueue_dispatches(tx, news, rules=RULES)).values())
+            placed = await dispatch.enqueue_dispatches(tx, news, rules=RULES)
+        self.lanes |= {place.lane for place in placed.values()}
         for workflow, each in jobs.items():
             self.expected[workflow].add(each)
 
     async def lease(self, *, give_back: bool) -> None:
         ask = Ask(self.holder, frozenset(self.lanes), 1000)
         async with self.database.control_tx() as tx:
-            grant = (await dispatch.lease_dispatches(tx, [ask], signer=SIGNER, rules=RULES)).get(ask)
+            grant = (await dispatch.lease_dispatches(tx, [ask], Leasing(SIGNER, RULES))).get(ask)
             if grant is not None and give_back:
-                report = Report(LeaseProof(grant.dispatch.id, grant.token, self.holder), "r", error="spot")
+                report = Report(LeaseProof(grant.dispatch_id, grant.token, self.holder), "r", error="spot")
                 await dispatch.requeue_dispatch(tx, report, signer=SIGNER, rules=RULES, chance=0.5)
         if grant is None:
             return
-        lane = next(each for each in self.expected.values() if grant.dispatch.id in each.waiting)
-        assert lane.waiting[grant.dispatch.id] == min(lane.waiting.values())
+        lane = next(each for each in self.expected.values() if grant.dispatch_id in each.waiting)
+        assert lane.waiting[grant.dispatch_id] == min(lane.waiting.values())
         if give_back:
-            lane.returned.add(grant.dispatch.id)
+            lane.returned.add(grant.dispatch_id)
         else:
-            del lane.waiting[grant.dispatch.id]
+            del lane.waiting[grant.dispatch_id]
 
     async def tags(self) -> dict[DispatchId, float]:
         d = ai_job_dispatches

@@ -8,6 +8,7 @@ from sqlalchemy.exc import IntegrityError
 
 from comfyfleet import dispatch
 from comfyfleet.dispatch import Ended, FailureClass, QueueRules, blocks, sql
+from comfyfleet.dispatch.lease import sql as lease_sql
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import LeaseLost
 from comfyfleet.kernel.ids import DispatchId, new_id
@@ -63,7 +64,7 @@ async def test_a_row_that_was_cancelled_since_it_was_seen_is_not_claimed(queue: 
         "incarnation": holder.incarnation,
     }
     async with house.control_tx() as tx:
-        assert await tx.all(sql.claim([seen], grace_s=15)) == []
+        assert await tx.all(lease_sql.claim([seen], grace_s=15)) == []
     assert (await queue.row(dispatch_id)).status == "cancelled"
 
 
@@ -80,7 +81,7 @@ async def test_a_second_open_attempt_is_refused_by_the_index(queue: Queue, house
     }
     with pytest.raises(IntegrityError):
         async with house.control_tx() as tx:
-            await tx.run(sql.insert_attempts([second]))
+            await tx.run(lease_sql.insert_attempts([second]))
 
 
 async def test_a_second_settlement_is_refused_by_the_index(queue: Queue, house: House) -> None:
@@ -108,13 +109,13 @@ async def test_of_two_probes_the_second_is_refused(queue: Queue, house: House, c
     assert grant is not None
     await queue.fail(grant, holder, FailureClass.EXECUTION_ERROR)
     async with house.control_tx() as tx:
-        early = await blocks.start_probe(tx, holder.worker_id, "structure-1", grant.dispatch.id, probe_s=60)
+        early = await blocks.start_probe(tx, holder.worker_id, "structure-1", grant.dispatch_id, probe_s=60)
     clock.advance(QueueRules().block_cooldown_s + 1)
     async with house.control_tx() as tx:
-        first = await blocks.start_probe(tx, holder.worker_id, "structure-1", grant.dispatch.id, probe_s=60)
+        first = await blocks.start_probe(tx, holder.worker_id, "structure-1", grant.dispatch_id, probe_s=60)
         second = await blocks.start_probe(tx, holder.worker_id, "structure-1", dispatch_id_of(grant), probe_s=60)
     assert (early, first, second) == (False, True, False)
 
 
 def dispatch_id_of(grant: dispatch.Grant) -> DispatchId:
-    return grant.dispatch.id
+    return grant.dispatch_id

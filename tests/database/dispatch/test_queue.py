@@ -20,6 +20,7 @@ from comfyfleet.dispatch import (
     Holder,
     LeaseProof,
     LeaseSigner,
+    Leasing,
     NewDispatch,
     Provider,
     QueueRules,
@@ -68,17 +69,17 @@ class Queue:
     async def lease(self, holder: Holder, **given: Any) -> Grant | None:
         ask = Ask(**{"holder": holder, "lanes": await self.all_lanes(), "leases_max": 1000, **given})
         async with self.house.control_tx() as tx:
-            return (await dispatch.lease_dispatches(tx, [ask], signer=SIGNER, rules=self.rules)).get(ask)
+            return (await dispatch.lease_dispatches(tx, [ask], Leasing(SIGNER, self.rules))).get(ask)
 
     async def beat(self, grant: Grant, holder: Holder) -> dispatch.Extended | None:
         async with self.house.control_tx() as tx:
             found = await dispatch.extend_leases(tx, [Beat(proof(grant, holder))], rules=self.rules)
-        return found.get(grant.dispatch.id)
+        return found.get(grant.dispatch_id)
 
     async def complete(self, grant: Grant, holder: Holder, digest: str = "d") -> Ended | LeaseLost:
         report = Report(proof(grant, holder), digest)
         async with self.house.control_tx() as tx:
-            return (await dispatch.complete_dispatches(tx, [report], signer=SIGNER))[grant.dispatch.id]
+            return (await dispatch.complete_dispatches(tx, [report], signer=SIGNER))[grant.dispatch_id]
 
     async def fail(self, grant: Grant, holder: Holder, failure: FailureClass) -> Ended | LeaseLost:
         report = Report(proof(grant, holder), "f", failure=failure, error="it broke")
@@ -114,7 +115,7 @@ class Queue:
 
 
 def proof(grant: Grant, holder: Holder) -> LeaseProof:
-    return LeaseProof(grant.dispatch.id, grant.token, holder)
+    return LeaseProof(grant.dispatch_id, grant.token, holder)
 
 
 def a_holder() -> Holder:
@@ -138,7 +139,7 @@ async def test_a_lease_carries_payload_epoch_and_a_token_that_is_not_stored(queu
     dispatch_id = await queue.add()
     grant = await queue.lease(a_holder())
     assert grant is not None
-    assert (grant.dispatch.id, grant.dispatch.epoch, grant.dispatch.attempts) == (dispatch_id, 1, 1)
+    assert (grant.dispatch_id, grant.epoch, grant.attempt) == (dispatch_id, 1, 1)
     assert grant.payload == b'{"graph": 1}'
     row = await queue.row(dispatch_id)
     assert row.lease_hash == grant.token.digest()
@@ -283,7 +284,7 @@ async def test_cancelling_what_waits_is_at_once_and_what_runs_is_told(queue: Que
     running, holder = await queue.add(), a_holder()
     grant = await queue.lease(holder)
     assert grant is not None
-    assert grant.dispatch.id == running
+    assert grant.dispatch_id == running
     assert (await queue.cancel(running)).status is DispatchStatus.LEASED
     extended = await queue.beat(grant, holder)
     assert extended is not None
@@ -302,8 +303,8 @@ async def test_a_poll_that_comes_again_gets_the_same_lease(queue: Queue) -> None
     assert first is not None
     assert again is not None
     assert other is not None
-    assert (first.dispatch.id, first.token) == (again.dispatch.id, again.token)
-    assert other.dispatch.id != first.dispatch.id
+    assert (first.dispatch_id, first.token) == (again.dispatch_id, again.token)
+    assert other.dispatch_id != first.dispatch_id
 
 
 async def test_a_worker_gets_no_more_than_it_may_hold(queue: Queue) -> None:
@@ -318,7 +319,7 @@ async def test_higher_priority_first_then_age(queue: Queue) -> None:
     low, high = await queue.add(priority=0), await queue.add(priority=5)
     second_high = await queue.add(priority=5)
     grants = [await queue.lease(a_holder()) for _ in range(3)]
-    assert [grant.dispatch.id for grant in grants if grant] == [high, second_high, low]
+    assert [grant.dispatch_id for grant in grants if grant] == [high, second_high, low]
 
 
 async def test_a_tenant_that_queues_a_hundred_does_not_delay_anothers_first(queue: Queue) -> None:
@@ -326,7 +327,7 @@ async def test_a_tenant_that_queues_a_hundred_does_not_delay_anothers_first(queu
         await queue.add(cost_s=10.0)
     quiet = await queue.add(tenant_id=TenantId(new_id()), cost_s=10.0)
     first = [await queue.lease(a_holder()) for _ in range(2)]
-    assert quiet in [grant.dispatch.id for grant in first if grant]
+    assert quiet in [grant.dispatch_id for grant in first if grant]
 
 
 async def test_a_failure_blocks_its_tenant_then_all_and_one_probe_decides(queue: Queue, clock: ManualClock) -> None:
@@ -336,11 +337,11 @@ async def test_a_failure_blocks_its_tenant_then_all_and_one_probe_decides(queue:
         await queue.add(tenant_id=tenant)
     grant = await queue.lease(holder)
     assert grant is not None
-    first_tenant = grant.dispatch.tenant_id
+    first_tenant = grant.tenant_id
     await queue.fail(grant, holder, FailureClass.EXECUTION_ERROR)
     second = await queue.lease(holder)
     assert second is not None
-    assert second.dispatch.tenant_id != first_tenant
+    assert second.tenant_id != first_tenant
     await queue.fail(second, holder, FailureClass.EXECUTION_ERROR)
     assert await queue.lease(holder) is None
     assert await queue.lease(a_holder()) is not None

@@ -23,6 +23,7 @@ from comfyfleet.dispatch import (
     Holder,
     LeaseProof,
     LeaseSigner,
+    Leasing,
     NewDispatch,
     Provider,
     QueueRules,
@@ -87,11 +88,11 @@ class QueueMachine(RuleBasedStateMachine):
             return await verb(tx, *arguments, **named)
 
     def is_current(self, held: Held) -> bool:
-        row = self.rows[held.grant.dispatch.id]
-        return row.status == "leased" and row.epoch == held.grant.dispatch.epoch and row.worker == held.worker
+        row = self.rows[held.grant.dispatch_id]
+        return row.status == "leased" and row.epoch == held.grant.epoch and row.worker == held.worker
 
     def report(self, held: Held, digest: str, **given: Any) -> Report:
-        return Report(LeaseProof(held.grant.dispatch.id, held.grant.token, self.holders[held.worker]), digest, **given)
+        return Report(LeaseProof(held.grant.dispatch_id, held.grant.token, self.holders[held.worker]), digest, **given)
 
     @rule(tenant=st.integers(0, 1), priority=st.integers(0, 1), cost=st.floats(0.1, 100))
     def create(self, tenant: int, priority: int, cost: float) -> None:
@@ -106,7 +107,7 @@ class QueueMachine(RuleBasedStateMachine):
             priority=priority,
             cost_s=cost,
         )
-        lane = self.do(self.tx(dispatch.enqueue_dispatches, [new], rules=RULES))[new.id]
+        lane = self.do(self.tx(dispatch.enqueue_dispatches, [new], rules=RULES))[new.id].lane
         assert self.do(self.tx(dispatch.enqueue_dispatches, [new], rules=RULES)) == {}
         self.lanes.add(lane)
         self.rows[new.id] = Expected()
@@ -118,19 +119,19 @@ class QueueMachine(RuleBasedStateMachine):
             Ask(self.holders[worker], frozenset(self.lanes), slots, poll_id=f"p{number}-{new_id().hex}"): worker
             for number, worker in enumerate(workers)
         }
-        granted = self.do(self.tx(dispatch.lease_dispatches, list(asks), signer=SIGNER, rules=RULES))
+        granted = self.do(self.tx(dispatch.lease_dispatches, list(asks), Leasing(SIGNER, RULES)))
         got = [self._count_lease(grant, asks[ask]) for ask, grant in granted.items()]
-        again = self.do(self.tx(dispatch.lease_dispatches, list(granted), signer=SIGNER, rules=RULES))
+        again = self.do(self.tx(dispatch.lease_dispatches, list(granted), Leasing(SIGNER, RULES)))
         assert {ask: grant.token for ask, grant in again.items()} == {
             ask: grant.token for ask, grant in granted.items()
         }
         return got[0] if got else None
 
     def _count_lease(self, grant: Grant, worker: int) -> Held:
-        row = self.rows[grant.dispatch.id]
+        row = self.rows[grant.dispatch_id]
         assert row.status == "queued"
         row.status, row.epoch, row.attempts, row.worker = "leased", row.epoch + 1, row.attempts + 1, worker
-        assert (grant.dispatch.epoch, grant.dispatch.attempts) == (row.epoch, row.attempts)
+        assert (grant.epoch, grant.attempt) == (row.epoch, row.attempts)
         return Held(grant, worker)
 
     @rule(held=leases)
@@ -139,7 +140,7 @@ class QueueMachine(RuleBasedStateMachine):
             return
         beat = Beat(self.report(held, "").proof)
         extended = self.do(self.tx(dispatch.extend_leases, [beat], rules=RULES))
-        assert (held.grant.dispatch.id in extended) is self.is_current(held)
+        assert (held.grant.dispatch_id in extended) is self.is_current(held)
 
     @rule(held=leases)
     def complete(self, held: Held | None) -> None:
@@ -147,10 +148,10 @@ class QueueMachine(RuleBasedStateMachine):
             return
         current = self.is_current(held)
         report = self.report(held, "complete")
-        found = self.do(self.tx(dispatch.complete_dispatches, [report], signer=SIGNER))[held.grant.dispatch.id]
+        found = self.do(self.tx(dispatch.complete_dispatches, [report], signer=SIGNER))[held.grant.dispatch_id]
         if current:
-            assert found == Ended(held.grant.dispatch.id, DispatchStatus.COMPLETED)
-            self.rows[held.grant.dispatch.id].status = "completed"
+            assert found == Ended(held.grant.dispatch_id, DispatchStatus.COMPLETED)
+            self.rows[held.grant.dispatch_id].status = "completed"
         elif isinstance(found, Ended):
             assert found.replayed
 
@@ -158,7 +159,7 @@ class QueueMachine(RuleBasedStateMachine):
     def fail(self, held: Held | None, failure: FailureClass) -> None:
         if held is None:
             return
-        current, row = self.is_current(held), self.rows[held.grant.dispatch.id]
+        current, row = self.is_current(held), self.rows[held.grant.dispatch_id]
         report = self.report(held, f"fail {failure}", failure=failure, error="x")
         found = self.do(self.tx(dispatch.fail_dispatch, report, signer=SIGNER, rules=RULES, chance=0.0))
         if not current:
@@ -175,7 +176,7 @@ class QueueMachine(RuleBasedStateMachine):
     def requeue(self, held: Held | None) -> None:
         if held is None:
             return
-        current, row = self.is_current(held), self.rows[held.grant.dispatch.id]
+        current, row = self.is_current(held), self.rows[held.grant.dispatch_id]
         report = self.report(held, "requeue", error="spot")
         found = self.do(self.tx(dispatch.requeue_dispatch, report, signer=SIGNER, rules=RULES, chance=0.0))
         if not current:
@@ -219,7 +220,7 @@ class QueueMachine(RuleBasedStateMachine):
         """Complete and requeue of one lease in the same instant: at most one is accepted."""
         if held is None or not self.is_current(held):
             return
-        row = self.rows[held.grant.dispatch.id]
+        row = self.rows[held.grant.dispatch_id]
 
         async def both() -> list[Any]:
             return await asyncio.gather(
@@ -235,11 +236,11 @@ class QueueMachine(RuleBasedStateMachine):
 
         completed, returned = self.do(both())
         accepted = [
-            isinstance(completed[held.grant.dispatch.id], Ended),
+            isinstance(completed[held.grant.dispatch_id], Ended),
             isinstance(returned, Ended),
         ]
         assert accepted.count(True) == 1
-        self._follow({row.status: {"completed", "queued", "failed"}}, only=held.grant.dispatch.id)
+        self._follow({row.status: {"completed", "queued", "failed"}}, only=held.grant.dispatch_id)
 
     def _follow(self, allowed: dict[str, set[str]], only: DispatchId | None = None) -> None:
         """Where time decides, the model takes the database's word, if the move is one that may be."""

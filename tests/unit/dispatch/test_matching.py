@@ -165,3 +165,10 @@ def test_nobody_idles_while_something_fits_and_nothing_goes_twice() -> None:
                 assert not any(each.lane in ask.lanes for each in left)
             else:
                 assert head.lane in ask.lanes
+
+
+def test_nobody_gets_something_lesser_while_a_better_lane_was_not_read_to_its_end() -> None:
+    high, low = a_head(1, priority=1), a_head(2)
+    asks = [an_ask(1, 2), an_ask(1, 2), an_ask(2)]
+    pairings = match(asks, [high, low], {}, Turns(), cut={LaneId(1)})
+    assert [(pairing.ask, pairing.head) for pairing in pairings] == [(asks[0], high), (asks[2], low)]

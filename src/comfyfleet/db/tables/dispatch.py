@@ -70,6 +70,7 @@ ai_job_dispatches = sa.Table(
     sa.Column("finished_at", UtcTime(), nullable=True),
     sa.Column("settled_at", UtcTime(), nullable=True),
     created_at(),
+    sa.Column("leased_at", UtcTime(), nullable=True),
     one_of("status", ["queued", "leased", "completed", "failed", "cancelled", "delayed"]),
     sa.CheckConstraint("(status = 'leased') = (lease_hash IS NOT NULL)", name="leased_has_lease"),
     sa.CheckConstraint("(status = 'delayed') = (run_at IS NOT NULL)", name="delayed_has_run_at"),
@@ -96,7 +97,6 @@ ai_job_dispatches = sa.Table(
         sqlite_where=sa.text("status = 'delayed'"),
         postgresql_where=sa.text("status = 'delayed'"),
     ),
-    sa.Index("ix_ai_job_dispatches_tenant", "tenant_id", "id"),
     postgresql_with={"fillfactor": 80, "autovacuum_vacuum_scale_factor": 0.02},
 )
 
@@ -129,13 +129,6 @@ dispatch_attempts = sa.Table(
         "uq_dispatch_attempts_one_open",
         "dispatch_id",
         unique=True,
-        sqlite_where=sa.text("ended_at IS NULL"),
-        postgresql_where=sa.text("ended_at IS NULL"),
-    ),
-    sa.Index(
-        "uq_dispatch_attempts_poll",
-        "worker_id",
-        "poll_id",
         sqlite_where=sa.text("ended_at IS NULL"),
         postgresql_where=sa.text("ended_at IS NULL"),
     ),

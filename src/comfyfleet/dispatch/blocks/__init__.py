@@ -1,6 +1,7 @@
 """Blocks: a worker keeps away from a workflow structure that failed on it, for a while; then one probe decides."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from comfyfleet.db import ControlTx
@@ -26,11 +27,12 @@ async def start_probe(
     return await tx.maybe(statement) is not None
 
 
-async def learn_from_success(tx: ControlTx, dispatch: Dispatch, worker_id: WorkerId) -> bool:
-    """Success deletes the block. True: there was one."""
-    structure_hash = await _structure_hash(tx, dispatch.lane)
-    ended = [await tx.maybe(sql.end_block(worker_id, each)) for each in (structure_hash, EVERY_STRUCTURE)]
-    return any(row is not None for row in ended)
+async def learn_from_success(tx: ControlTx, pairs: Sequence[tuple[WorkerId, LaneId]]) -> list[Any]:
+    """Success deletes the block, and one of the whole server. Those that were there come back."""
+    if not pairs:
+        return []
+    rows = [{"worker_id": worker_id, "lane": lane} for worker_id, lane in set(pairs)]
+    return list(await tx.all(sql.end_blocks(rows)))
 
 
 async def learn_from_failure(

@@ -8,6 +8,7 @@ from sqlalchemy.dialects import postgresql
 
 from comfyfleet.db.dialect import batch_rows, now, seconds_from_now
 from comfyfleet.db.tables import failover_blocks, lanes
+from comfyfleet.dispatch.matching import EVERY_STRUCTURE
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
 
 k = failover_blocks
@@ -80,8 +81,19 @@ def record_failure(
     ).returning(*k.c)
 
 
-def end_block(worker_id: WorkerId, structure_hash: str) -> Executable:
-    return sa.delete(k).where(k.c.worker_id == worker_id, k.c.structure_hash == structure_hash).returning(*k.c)
+def end_blocks(rows: list[dict[str, Any]]) -> Executable:
+    """These workers succeeded in these lanes: with that structure, and so with the server as such."""
+    b = batch_rows("b", {"worker_id": sa.Uuid(), "lane": sa.Integer()}, rows)
+    proven = (
+        sa.select(b.c.worker_id)
+        .join(lanes, lanes.c.id == b.c.lane)
+        .where(
+            b.c.worker_id == k.c.worker_id,
+            sa.or_(lanes.c.structure_hash == k.c.structure_hash, k.c.structure_hash == EVERY_STRUCTURE),
+        )
+        .correlate(k)
+    )
+    return sa.delete(k).where(sa.exists(proven)).returning(*k.c)
 
 
 def end_probe(dispatch_id: DispatchId) -> sa.Update:

@@ -4,4 +4,4 @@ FROM (SELECT *
 FROM jsonb_to_recordset(CAST(%(rows_id_tenant_id_pool_workflow_id_provider_lane_priority_fair_tag_seq_run_deadline_s)s::VARCHAR AS jsonb)) AS r(id UUID, tenant_id UUID, pool TEXT, workflow_id UUID, provider TEXT, lane INTEGER, priority INTEGER, fair_tag DOUBLE PRECISION, seq BIGINT, run_deadline_s FLOAT)) AS b
 WHERE true
 ON CONFLICT DO NOTHING
-RETURNING ai_job_dispatches.id, ai_job_dispatches.lane
+RETURNING ai_job_dispatches.id

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from comfyfleet.db import ControlTx
-from comfyfleet.dispatch import sql
+from comfyfleet.dispatch.enqueue import sql
 from comfyfleet.dispatch.fairness import share_cost, start_tags
-from comfyfleet.dispatch.model import NewDispatch, QueueRules
+from comfyfleet.dispatch.model import NewDispatch, Place, QueueRules
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId
 
 Lane = tuple[Any, ...]
@@ -15,16 +15,17 @@ Lane = tuple[Any, ...]
 
 async def enqueue_dispatches(
     tx: ControlTx, news: Sequence[NewDispatch], *, rules: QueueRules
-) -> dict[DispatchId, LaneId]:
-    """Once per id. The lanes they wait in, so that somebody can be woken; those that were there before are missing."""
+) -> dict[DispatchId, Place]:
+    """Once per id. Where they wait, so that somebody can be woken; those that were there before are missing."""
     known = {row.id for row in await tx.all(sql.known([new.id for new in news]))} if news else set()
     fresh = list({new.id: new for new in news if new.id not in known}.values())
     if not fresh:
         return {}
     lanes = await _intern_lanes(tx, fresh)
     tags = await _fair_tags(tx, fresh, lanes)
-    places = [_place(new, lanes[_lane(new)], tags[new.id], rules) for new in fresh]
-    placed = {row.id: LaneId(row.lane) for row in await tx.all(sql.insert_dispatches(places, rules=rules))}
+    places = {new.id: Place(lanes[_lane(new)], tags[new.id], _seq(new.id)) for new in fresh}
+    rows = [_row(new, places[new.id], rules) for new in fresh]
+    placed = {row.id: places[row.id] for row in await tx.all(sql.insert_dispatches(rows, rules=rules))}
     bodies = [{"dispatch_id": new.id, "payload": new.payload} for new in fresh if new.id in placed]
     if bodies:
         await tx.run_each(sql.insert_payload(), bodies)
@@ -64,17 +65,21 @@ def _lane(new: NewDispatch) -> Lane:
     return new.workflow_id, new.structure_hash, new.provider.value, new.priority
 
 
-def _place(new: NewDispatch, lane: LaneId, fair_tag: float, rules: QueueRules) -> dict[str, Any]:
+def _seq(dispatch_id: DispatchId) -> int:
+    """UUIDv7 is time first: its upper half is a sequence that needs no sequence."""
+    return dispatch_id.int >> 65
+
+
+def _row(new: NewDispatch, place: Place, rules: QueueRules) -> dict[str, Any]:
     return {
         "id": new.id,
         "tenant_id": new.tenant_id,
         "pool": new.pool,
         "workflow_id": new.workflow_id,
         "provider": new.provider.value,
-        "lane": lane,
+        "lane": place.lane,
         "priority": new.priority,
-        "fair_tag": fair_tag,
-        # UUIDv7 is time first: its upper half is a sequence that needs no sequence.
-        "seq": new.id.int >> 65,
+        "fair_tag": place.fair_tag,
+        "seq": place.seq,
         "run_deadline_s": new.run_deadline_s or rules.run_deadline_s,
     }

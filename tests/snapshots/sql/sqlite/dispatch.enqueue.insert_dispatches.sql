@@ -4,4 +4,4 @@ FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.tenant_id
 FROM json_each(?)) AS b
 WHERE 1 = 1
 ON CONFLICT DO NOTHING
-RETURNING id, lane
+RETURNING id

@@ -1,0 +1,220 @@
+"""Workers ask, and get what they may run: see who asks and what waits, choose, then claim."""
+
+import math
+import secrets
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from comfyfleet.db import ControlTx
+from comfyfleet.dispatch import blocks
+from comfyfleet.dispatch.floors import GROUND, Floors
+from comfyfleet.dispatch.lanes import LaneBook
+from comfyfleet.dispatch.lease import sql
+from comfyfleet.dispatch.matching import SKIPPED_ROWS_MAX, Head, Pairing, match
+from comfyfleet.dispatch.model import Ask, Grant, Holder, QueueRules
+from comfyfleet.dispatch.tokens import LeaseSigner
+from comfyfleet.dispatch.turns import Turns
+from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
+
+NONCE_BYTES = 12
+# More heads than are likely to be taken: another replica may be at the same lanes.
+SPARE_HEADS = 2
+# Looking again finds what stands behind the rows of the first look.
+LOOKS_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Leasing:
+    """What one process leases with. Lanes, floors and turns are its memory of the queue, and may be new and empty."""
+
+    signer: LeaseSigner
+    rules: QueueRules
+    book: LaneBook = field(default_factory=LaneBook)
+    floors: Floors | None = None
+    turns: Turns = field(default_factory=Turns)
+
+
+async def lease_dispatches(tx: ControlTx, asks: Sequence[Ask], leasing: Leasing) -> dict[Ask, Grant]:
+    """At most one lease per ask. The caller holds the workers: two at once must not pass anybody's limit."""
+    held = await tx.all(sql.open_leases(_workers(asks)))
+    await leasing.book.know(tx, {row.lane for row in held}.union(*(ask.lanes for ask in asks)))
+    granted = await _answer_again(tx, asks, held, leasing)
+    left = _with_room([ask for ask in asks if ask not in granted and ask.lanes], held)
+    blocked = await blocks.blocks_of(tx, _workers(left)) if left else {}
+    lanes = frozenset[LaneId]().union(*(ask.lanes for ask in left))
+    for _ in range(LOOKS_MAX):
+        if not left:
+            break
+        heads, cut = await _look(tx, left, lanes, leasing, past_blocks=bool(blocked))
+        pairings = match(left, heads, blocked, leasing.turns, cut=cut)
+        claimed = await _claim(tx, [each for each in pairings if await _may_probe(tx, each)], leasing)
+        if leasing.floors is not None:
+            leasing.floors.rise(heads, {pairing.head.id for pairing in pairings})
+        granted |= claimed
+        left = _unlucky(left, claimed, pairings, cut)
+        lanes = frozenset(head.lane for head in heads)
+    return granted
+
+
+def _unlucky(
+    asks: Sequence[Ask], claimed: Mapping[Ask, Grant], pairings: Sequence[Pairing], cut: Collection[LaneId]
+) -> list[Ask]:
+    """Those that another replica was faster than, and those whose next job stands behind what was read."""
+    lost = {pairing.ask for pairing in pairings} - claimed.keys()
+    return [ask for ask in asks if ask in lost or (ask not in claimed and not ask.lanes.isdisjoint(cut))]
+
+
+async def _look(
+    tx: ControlTx, asks: Sequence[Ask], lanes: frozenset[LaneId], leasing: Leasing, *, past_blocks: bool
+) -> tuple[list[Head], set[LaneId]]:
+    """The first rows of the lanes, about as many as these asks will take; and the lanes that have more."""
+    each = _rows_wanted(asks, lanes) + (SKIPPED_ROWS_MAX if past_blocks else 0)
+    floors, book = leasing.floors, leasing.book
+    wanted = []
+    for lane in lanes:
+        tag, seq = floors.of(lane) if floors is not None else GROUND
+        wanted.append({"lane": lane, "floor_tag": tag, "floor_seq": seq})
+    rows = await tx.all(sql.heads(wanted, each=each)) if wanted else []
+    heads = [
+        Head(
+            id=row.id,
+            lane=row.lane,
+            tenant_id=row.tenant_id,
+            structure_hash=book[row.lane].structure_hash,
+            priority=book[row.lane].priority,
+            waited_s=row.waited_s,
+            epoch=row.epoch,
+            run_deadline_s=row.run_deadline_s,
+            attempts=row.attempts,
+            fair_tag=row.fair_tag,
+            seq=row.seq,
+        )
+        for row in rows
+    ]
+    counts = Counter(head.lane for head in heads)
+    return heads, {lane for lane, count in counts.items() if count == each}
+
+
+def _rows_wanted(asks: Sequence[Ask], lanes: frozenset[LaneId]) -> int:
+    """Twice what the busiest lane would give if each ask chose its lane by lot."""
+    demand: dict[LaneId, float] = {}
+    for ask in asks:
+        open_to = ask.lanes & lanes
+        for lane in open_to:
+            demand[lane] = demand.get(lane, 0.0) + 1 / len(open_to)
+    return math.ceil(2 * max(demand.values(), default=0.0)) + SPARE_HEADS
+
+
+def _with_room(asks: Sequence[Ask], held: Sequence[Any]) -> list[Ask]:
+    """Drop the asks of workers that hold as many leases as they may; several asks of one worker count together."""
+    counts = Counter[WorkerId](row.worker_id for row in held)
+    roomy = []
+    for ask in asks:
+        if counts[ask.holder.worker_id] < ask.leases_max:
+            counts[ask.holder.worker_id] += 1
+            roomy.append(ask)
+    return roomy
+
+
+async def _may_probe(tx: ControlTx, pairing: Pairing) -> bool:
+    if pairing.probes is None:
+        return True
+    head = pairing.head
+    return await blocks.start_probe(
+        tx, pairing.ask.holder.worker_id, pairing.probes, head.id, probe_s=head.run_deadline_s
+    )
+
+
+async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -> dict[Ask, Grant]:
+    if not pairings:
+        return {}
+    offers = {pairing.head.id: _offer(pairing, leasing) for pairing in pairings}
+    keys = [_key(grant, pairing.ask.holder) for grant, pairing in offers.values()]
+    claimed = [row.id for row in await tx.all(sql.claim(keys, grace_s=leasing.rules.grace_s))]
+    if not claimed:
+        return {}
+    await tx.run(sql.insert_attempts([_attempt(*offers[each]) for each in claimed]))
+    payloads = await _payloads(tx, claimed)
+    return {offers[each][1].ask: replace(offers[each][0], payload=payloads[each]) for each in claimed}
+
+
+def _offer(pairing: Pairing, leasing: Leasing) -> tuple[Grant, Pairing]:
+    holder, head, epoch = pairing.ask.holder, pairing.head, pairing.head.epoch + 1
+    nonce = secrets.token_urlsafe(NONCE_BYTES)
+    grant = Grant(
+        dispatch_id=head.id,
+        tenant_id=head.tenant_id,
+        lane=leasing.book[head.lane],
+        attempt=head.attempts + 1,
+        epoch=epoch,
+        nonce=nonce,
+        token=leasing.signer.token(
+            head.id, epoch=epoch, nonce=nonce, worker_id=holder.worker_id, incarnation=holder.incarnation
+        ),
+        grace_s=leasing.rules.grace_s,
+        deadline_s=head.run_deadline_s,
+        payload=b"",
+    )
+    return grant, pairing
+
+
+def _key(grant: Grant, holder: Holder) -> dict[str, Any]:
+    return {
+        "id": grant.dispatch_id,
+        "epoch": grant.epoch,
+        "lease_hash": grant.token.digest(),
+        "worker_id": holder.worker_id,
+        "incarnation": holder.incarnation,
+    }
+
+
+def _attempt(grant: Grant, pairing: Pairing) -> dict[str, Any]:
+    return {
+        "dispatch_id": grant.dispatch_id,
+        "epoch": grant.epoch,
+        "nonce": grant.nonce,
+        "poll_id": pairing.ask.poll_id,
+        "worker_id": pairing.ask.holder.worker_id,
+        "incarnation": pairing.ask.holder.incarnation,
+    }
+
+
+async def _answer_again(tx: ControlTx, asks: Sequence[Ask], held: Sequence[Any], leasing: Leasing) -> dict[Ask, Grant]:
+    """A poll that comes again got its lease the first time; only the reply was lost."""
+    polls = {(ask.holder, ask.poll_id): ask for ask in asks if ask.poll_id is not None}
+    found = {}
+    for row in held:
+        ask = polls.get((Holder(row.worker_id, row.incarnation), row.poll_id))
+        if ask is not None:
+            found[ask] = row
+    payloads = await _payloads(tx, [row.id for row in found.values()])
+    return {ask: _granted_before(row, payloads[row.id], leasing) for ask, row in found.items()}
+
+
+def _granted_before(row: Any, payload: bytes, leasing: Leasing) -> Grant:
+    return Grant(
+        dispatch_id=row.id,
+        tenant_id=row.tenant_id,
+        lane=leasing.book[row.lane],
+        attempt=row.attempts,
+        epoch=row.epoch,
+        nonce=row.nonce,
+        token=leasing.signer.token(
+            row.id, epoch=row.epoch, nonce=row.nonce, worker_id=row.worker_id, incarnation=row.incarnation
+        ),
+        grace_s=leasing.rules.grace_s,
+        deadline_s=row.deadline_s,
+        payload=payload,
+    )
+
+
+async def _payloads(tx: ControlTx, ids: list[DispatchId]) -> dict[DispatchId, bytes]:
+    if not ids:
+        return {}
+    return {row.dispatch_id: row.payload for row in await tx.all(sql.payloads(ids))}
+
+
+def _workers(asks: Sequence[Ask]) -> list[WorkerId]:
+    return sorted({ask.holder.worker_id for ask in asks})

@@ -1,0 +1,111 @@
+"""Statements by which a worker gets a lease."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from comfyfleet.db.dialect import InEach, SecondsBetween, batch_rows, now, seconds_from_now
+from comfyfleet.db.tables import ai_job_dispatches, dispatch_attempts, dispatch_payloads
+from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
+from comfyfleet.dispatch.sql import LEASE_KEY
+from comfyfleet.kernel.ids import DispatchId, WorkerId
+
+d, a = ai_job_dispatches, dispatch_attempts
+
+
+def open_leases(worker_ids: list[WorkerId]) -> sa.Select[Any]:
+    """What these workers hold: to count it, and to answer a poll again whose reply was lost."""
+    b = batch_rows("b", {"worker_id": sa.Uuid()}, [{"worker_id": each} for each in worker_ids])
+    return (
+        sa.select(
+            d.c.worker_id,
+            d.c.id,
+            d.c.lane,
+            d.c.tenant_id,
+            d.c.epoch,
+            d.c.attempts,
+            d.c.incarnation,
+            SecondsBetween(now(), d.c.deadline_at).label("deadline_s"),
+            a.c.nonce,
+            a.c.poll_id,
+        )
+        .select_from(b)
+        .join(d, sa.and_(d.c.worker_id == b.c.worker_id, d.c.status == DispatchStatus.LEASED))
+        .join(a, sa.and_(a.c.dispatch_id == d.c.id, a.c.epoch == d.c.epoch))
+    )
+
+
+def heads(rows: list[dict[str, Any]], *, each: int) -> sa.Select[Any]:
+    """The first rows of each lane past its floor: a short walk of one index per lane, whatever waits behind them."""
+    b = batch_rows("b", {"lane": sa.Integer(), "floor_tag": sa.Double(), "floor_seq": sa.BigInteger()}, rows)
+    inner = d.alias("inner")
+    first = (
+        sa.select(inner.c.id)
+        .where(
+            inner.c.lane == b.c.lane,
+            inner.c.status == DispatchStatus.QUEUED,
+            sa.tuple_(inner.c.fair_tag, inner.c.seq) > sa.tuple_(b.c.floor_tag, b.c.floor_seq),
+        )
+        .order_by(inner.c.fair_tag, inner.c.seq)
+        .limit(each)
+        .correlate(b)
+    )
+    return (
+        sa.select(
+            d.c.id,
+            d.c.lane,
+            d.c.tenant_id,
+            SecondsBetween(d.c.queued_at, now()).label("waited_s"),
+            d.c.epoch,
+            d.c.attempts,
+            d.c.run_deadline_s,
+            d.c.fair_tag,
+            d.c.seq,
+        )
+        .select_from(b)
+        .join(d, InEach(d.c.id, first))
+        .order_by(d.c.lane, d.c.fair_tag, d.c.seq)
+    )
+
+
+def claim(rows: list[dict[str, Any]], *, grace_s: float) -> sa.Update:
+    """Only rows that still wait, at the epoch that was seen: of two who saw the same head, one gets it."""
+    b = batch_rows("b", LEASE_KEY, rows)
+    return (
+        sa.update(d)
+        .where(d.c.id == b.c.id, d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE)), d.c.epoch == b.c.epoch - 1)
+        .values(
+            status=DISPATCH.target(DispatchEvent.LEASE),
+            epoch=d.c.epoch + 1,
+            attempts=d.c.attempts + 1,
+            lease_hash=b.c.lease_hash,
+            worker_id=b.c.worker_id,
+            incarnation=b.c.incarnation,
+            leased_at=now(),
+            provider_job_id=None,
+            service_submitted_at=None,
+            service_status=None,
+            lease_expires_at=seconds_from_now(grace_s),
+            deadline_at=seconds_from_now(d.c.run_deadline_s),
+        )
+        .returning(d.c.id)
+    )
+
+
+def insert_attempts(rows: list[dict[str, Any]]) -> sa.Insert:
+    columns: dict[str, Any] = {
+        "dispatch_id": sa.Uuid(),
+        "epoch": sa.BigInteger(),
+        "nonce": sa.Text(),
+        "poll_id": sa.Text(),
+        "worker_id": sa.Uuid(),
+        "incarnation": sa.BigInteger(),
+    }
+    b = batch_rows("b", columns, rows)
+    return sa.insert(a).from_select([*columns, "granted_at"], sa.select(*b.c, now()))
+
+
+def payloads(ids: list[DispatchId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
+    p = dispatch_payloads
+    return sa.select(p.c.dispatch_id, p.c.payload).join(b, b.c.id == p.c.dispatch_id)
