@@ -9,6 +9,7 @@ import psycopg
 
 from bench.dispatch.engine import Desk, open_desk
 from bench.dispatch.ground import Ground
+from bench.dispatch.processes import cpu_ms
 from bench.dispatch.stock import Stock
 from comfyfleet.dispatch import Ask, Holder
 from comfyfleet.kernel.ids import LaneId, WorkerId, new_id
@@ -17,21 +18,27 @@ LANES = 10
 OWN_ROWS = 12_000  # of the worker's own, behind the others' backlog
 OTHERS_LANES = 190
 WARM_UP = 50
+BACKENDS = """SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+AND backend_type = 'client backend'"""
 SPENT = """SELECT coalesce(sum(total_plan_time + total_exec_time), 0)
 FROM pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
-AND query NOT LIKE '%%pg_stat_statements%%'"""
+AND query NOT LIKE '%pg_stat_statements%'"""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Milliseconds of one lease. The server's are statements with their planning; None where it cannot tell."""
+    """Milliseconds of one lease: as its caller waits, as the server times its statements, and of the server's CPU.
+
+    What cannot be told here is None. CPU time moves least when others use the machine, so it is what is compared.
+    """
 
     p50_ms: float
-    server_ms: float | None
+    statements_ms: float | None
+    cpu_ms: float | None
 
     @property
     def compared(self) -> float:
-        return self.server_ms if self.server_ms is not None else self.p50_ms
+        return next(cost for cost in (self.cpu_ms, self.statements_ms, self.p50_ms) if cost is not None)
 
 
 @dataclass
@@ -66,15 +73,18 @@ class Queue:
             before = self._spent_ms(ground)
             times = await time_leases(desk, self.lanes, leases)
             after = self._spent_ms(ground)
-        spent = (after - before) / leases if before is not None and after is not None else None
-        return Cost(median(times) * 1000, spent)
+        statements, cpu = (
+            (late - early) / leases if early is not None and late is not None else None
+            for early, late in zip(before, after, strict=True)
+        )
+        return Cost(median(times) * 1000, statements, cpu)
 
-    def _spent_ms(self, ground: Ground) -> float | None:
-        if not ground.watched:
-            return None
+    def _spent_ms(self, ground: Ground) -> tuple[float | None, float | None]:
+        """So far, by the server's own watch over statements, and by the system's over its processes."""
         with psycopg.connect(self.stock.url, autocommit=True) as connection:
-            row = connection.execute(SPENT).fetchone()
-            return float(row[0]) if row else None
+            backends = [row[0] for row in connection.execute(BACKENDS)]
+            row = connection.execute(SPENT).fetchone() if ground.watched else None
+        return (float(row[0]) if row else None), cpu_ms(backends)
 
 
 async def time_leases(desk: Desk, lanes: Sequence[LaneId], leases: int) -> list[float]:

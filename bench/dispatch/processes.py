@@ -5,7 +5,7 @@ import json
 import os
 import resource
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -59,3 +59,12 @@ def cpu_s(pid: int) -> float:
     """User and system time of one process, from its line in /proc."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(int(ticks) for ticks in fields[11:13]) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_ms(pids: Sequence[int]) -> float | None:
+    """Time on a processor, to the nanosecond; None where the system does not tell, or for a server elsewhere."""
+    try:
+        spent = [int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids]
+    except OSError:
+        return None
+    return sum(spent) / 1e6
