@@ -5,6 +5,7 @@ import secrets
 import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -13,10 +14,11 @@ from pydantic import SecretStr
 from sqlalchemy.exc import SQLAlchemyError
 
 from comfyfleet.api.options import ApiOptions
-from comfyfleet.audit import ChainSigner
+from comfyfleet.audit import Action, Actor, ChainSigner, record_action
 from comfyfleet.db import Database, open_database
 from comfyfleet.db.engine import no_offset
 from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, History, current
+from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
 from comfyfleet.house import House
@@ -28,9 +30,13 @@ from comfyfleet.storage.backends.local import LocalStore
 from comfyfleet.tenants import Postbox, Role, create_user, find_user
 from comfyfleet.tenants.credentials import LinkSigner, create_key
 from comfyfleet.tenants.model import SCOPES
+from comfyfleet.upkeep import Upkeep, UpkeepRules, apply_settlements, loops_of
 
 OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
+# One each for polls, heartbeats and completions, which are batched; the rest for failures, the bell and chores.
+DESK_CONNECTIONS = 8
+DAY_S = 86_400.0
 DURABLE = ("fsync", "synchronous_commit")
 
 log = structlog.get_logger()
@@ -56,6 +62,14 @@ def build_house(
     def database(name: str, url: str) -> Database:
         return open_database(name, url, clock_offset_s=clock_offset_s, pool_size=settings.database_connections)
 
+    leases, rules = LeaseSigner(signing_key), _queue_rules(settings)
+    desk_database = open_database(
+        "central",
+        settings.central_url(),
+        clock_offset_s=clock_offset_s,
+        pool_size=DESK_CONNECTIONS,
+        prepares=settings.prepare_statements,
+    )
     return House(
         central=database("central", settings.central_url()),
         pools={name: database(name, url) for name, url in pools.items()},
@@ -63,9 +77,10 @@ def build_house(
         store=_build_store(settings, signing_key),
         links=LinkSigner(signing_key, public_url(settings)),
         postbox=Postbox(_secret(settings.smtp_url), settings.mail_from) if settings.smtp_url else None,
-        leases=LeaseSigner(signing_key),
+        desk=Desk(desk_database, signer=leases, rules=rules),
+        leases=leases,
         chain=ChainSigner(signing_key),
-        queue_rules=_queue_rules(settings),
+        queue_rules=rules,
         fleet_rules=_fleet_rules(settings),
     )
 
@@ -117,6 +132,16 @@ def build_options(settings: Settings) -> ApiOptions:
         logins_per_minute=settings.logins_per_minute,
         payment_webhook_secrets=[_secret(each) for each in settings.payment_webhook_secrets],
     )
+
+
+def build_upkeep(house: House, settings: Settings) -> Upkeep | None:
+    """None: this replica leaves upkeep to others."""
+    if not settings.upkeep:
+        return None
+    rules = UpkeepRules(retention_s=settings.retention_days * DAY_S)
+    upkeep = Upkeep(loops_of(house, rules=rules))
+    house.desk.on_finished = partial(upkeep.wake, apply_settlements.NAME)
+    return upkeep
 
 
 def public_url(settings: Settings) -> str:
@@ -178,7 +203,7 @@ async def _forgetful(database: Database) -> list[str]:
         return []  # away; what is away cannot be asked, and was reported already
 
 
-async def ensure_operator_key(house: House, path: Path) -> Secret:
+async def ensure_operator_key(house: House, path: Path, actor: Actor) -> Secret:
     """The first start makes an operator and a key, kept in a file only its owner can read."""
     if kept := _read_file(path):
         return Secret(kept)
@@ -188,6 +213,8 @@ async def ensure_operator_key(house: House, path: Path) -> Secret:
         except AlreadyExists:
             operator = await find_user(tx, OPERATOR_EMAIL)
         made = await create_key(tx, operator, name="made by `comfyfleet up`", scopes=SCOPES[Role.OPERATOR])
+        action = Action("key.create", str(made.key.id), {"email": operator.email, "scopes": sorted(made.key.scopes)})
+        await record_action(tx, actor, action, signer=house.chain)
     write_private_file(path, made.secret.reveal() + "\n")
     return made.secret
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from comfyfleet.audit import ChainSigner
 from comfyfleet.db import ControlTx, Database, PoolTx, TenantTx
+from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
 from comfyfleet.kernel.errors import DatabaseUnavailable
@@ -21,6 +22,7 @@ class House:
     store: ObjectStore
     links: LinkSigner
     postbox: Postbox | None
+    desk: Desk
     leases: LeaseSigner
     chain: ChainSigner
     queue_rules: QueueRules = field(default_factory=QueueRules)
@@ -49,5 +51,6 @@ class House:
 
     async def close(self) -> None:
         await self.store.close()
+        await self.desk.close()
         for database in self.databases():
             await database.close()

@@ -75,6 +75,10 @@ class Settings(BaseSettings):
     default_pool: str | None = Field(None, description="Where new tenants are placed. Default: the first of `pools`.")
     database_connections: int = Field(10, ge=1, le=200, description="Connections kept open per PostgreSQL database.")
 
+    prepare_statements: bool = Field(
+        True, description="Prepare the queue's statements. Turn off behind a PgBouncer older than 1.22."
+    )
+
     secret_key: SecretStr | None = Field(
         None, description="Signs links and local object URLs. At least 32 characters. Embedded: made on first start."
     )

@@ -20,6 +20,14 @@ class Command:
     environment: dict[str, str]
 
     def __call__(self, *arguments: str, given: str = "", code: int = 0) -> str:
+        done = self._run(*arguments, given=given, code=code)
+        return done.stdout if code == 0 else done.stderr
+
+    def output(self, *arguments: str, code: int) -> str:
+        """What is printed by a command that did its work and has bad news."""
+        return self._run(*arguments, given="", code=code).stdout
+
+    def _run(self, *arguments: str, given: str, code: int) -> "subprocess.CompletedProcess[str]":
         done = subprocess.run(
             [sys.executable, "-m", "comfyfleet", *arguments],
             cwd=self.folder,
@@ -32,7 +40,7 @@ class Command:
         )
         assert done.returncode == code, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
-        return done.stdout if code == 0 else done.stderr
+        return done
 
     def json(self, *arguments: str, given: str = "") -> Any:
         return json.loads(self(*arguments, "--json", given=given))

@@ -211,6 +211,7 @@ async def test_a_linked_folder_does_not_lead_out(lone_store: LocalStore, folder:
         lone_store.head(object_key("tenants", "secret")),
         lone_store.read(object_key("tenants", "secret"), bytes_max=10),
         lone_store.delete(object_key("tenants", "secret")),
+        lone_store.list_names(object_key("tenants")),
         lone_store.write(object_key("tenants", "new"), b"", media_type=BINARY),
         lone_store.write(object_key("tenants", "deeper", "new"), b"", media_type=BINARY),
     ):

@@ -443,3 +443,15 @@ async def test_a_multipart_upload_belongs_to_its_key(
     assert (await send(http, stray, b"stray")).status_code == 404
     await store.complete_multipart(key, multipart_id, parts)
     assert await download(http, store, key) == LAST
+
+
+# --- listing
+
+
+async def test_names_under_a_prefix_come_in_order_and_one_level_deep(store: ObjectStore, key: ObjectKey) -> None:
+    for name in ("b.json", "a.json", "day-2/x.json", "day-2/y.json", "day-1/x.json"):
+        await store.write(object_key(key, *name.split("/")), b"{}", media_type="application/json")
+    await store.write(object_key(f"{key}-neighbour", "c.json"), b"{}", media_type="application/json")
+    assert await store.list_names(key) == ["a.json", "b.json", "day-1/", "day-2/"]
+    assert await store.list_names(object_key(key, "day-2")) == ["x.json", "y.json"]
+    assert await store.list_names(object_key(key, "day-3")) == []

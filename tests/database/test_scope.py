@@ -8,12 +8,13 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from comfyfleet.db import UnscopedStatement
-from comfyfleet.db.dialect import insert_once
+from comfyfleet.db.dialect import insert_once, now
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import TENANT
 from comfyfleet.db.tables import token_transactions as t
 from comfyfleet.db.tables import token_wallets as w
 from comfyfleet.house import House
+from comfyfleet.kernel.ids import TenantId, new_id
 from tests.builders import a_member, balance
 
 other = w.alias("other")
@@ -107,6 +108,21 @@ async def test_a_statement_with_it_sees_this_tenants_rows_only(house: House, nam
     for _ in range(2):  # the second time the shape is known
         async with house.tenant_tx(member.tenant) as tx:
             assert len(await tx.all(ALLOWED[name])) == 1
+
+
+async def test_a_statement_for_many_rows_is_checked_too_and_no_row_can_name_another_tenant(house: House) -> None:
+    tenant, foreign = TenantId(new_id()), TenantId(new_id())
+    given = {name: sa.bindparam(name, type_=w.c[name].type) for name in ("id", "user_id")}
+    unscoped = sa.insert(w).values(tenant_id=foreign, balance=0, created_at=now(), **given)
+    scoped = sa.insert(w).values(tenant_id=BOUND_TENANT, balance=0, created_at=now(), **given)
+    row = {"id": new_id(), "user_id": new_id(), BOUND_TENANT.key: foreign, "tenant_id": foreign}
+    async with house.pools["main"].tenant_tx(tenant) as tx:
+        for each in (tx.all_each, tx.run_each):
+            with pytest.raises(UnscopedStatement):
+                await each(unscoped, [row])
+        await tx.run_each(scoped, [row])
+    async with house.pools["main"].engine.connect() as connection:
+        assert (await connection.execute(sa.select(w.c.tenant_id))).scalar_one() == tenant
 
 
 def test_every_table_of_a_pool_has_a_tenant() -> None:

@@ -10,6 +10,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from comfyfleet import __version__
 from comfyfleet.api import auth, door, health, payments
+from comfyfleet.api.background import Background
 from comfyfleet.api.errors import ErrorBody, install_error_handlers
 from comfyfleet.api.limits import RateLimits
 from comfyfleet.api.objects import objects_router
@@ -19,7 +20,8 @@ from comfyfleet.api.policy import SignedUrl, require_policies
 from comfyfleet.api.requests import BodyLimit, RequestContext, route_patterns
 from comfyfleet.api.stopping import Stopping
 from comfyfleet.api.tenant import tenant_router
-from comfyfleet.api.worker import worker_router
+from comfyfleet.api.worker import WorkerEndpoints
+from comfyfleet.api.worker.openapi import describe_worker_endpoints
 from comfyfleet.house import House
 from comfyfleet.storage.backends.local import LocalStore
 
@@ -31,7 +33,8 @@ COMMON_ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def build_app(house: House, options: ApiOptions) -> FastAPI:
+def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = None) -> FastAPI:
+    """With `upkeep`, its loops run for as long as the application does."""
     app = FastAPIOffline(
         title="comfyfleet",
         version=__version__,
@@ -41,9 +44,9 @@ def build_app(house: House, options: ApiOptions) -> FastAPI:
         responses=COMMON_ERRORS,
         lifespan=_lifespan,
     )
-    app.state.house, app.state.options = house, options
+    app.state.house, app.state.options, app.state.upkeep = house, options, upkeep
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
-    for router in (health.router, auth.router, payments.router, tenant_router(), worker_router(), operator_router()):
+    for router in (health.router, auth.router, payments.router, tenant_router(), operator_router()):
         app.include_router(router)
     app.include_router(door.router)
     if isinstance(house.store, LocalStore):
@@ -52,6 +55,7 @@ def build_app(house: House, options: ApiOptions) -> FastAPI:
     _surround(app, options)
     require_policies(app, open_paths=OPEN_PATHS)
     app.state.patterns = route_patterns(app)
+    describe_worker_endpoints(app)
     return app
 
 
@@ -67,10 +71,22 @@ def _surround(app: FastAPI, options: ApiOptions) -> None:
             expose_headers=["ETag", "X-Request-Id", "Retry-After"],
         )
     app.add_middleware(RequestContext)
+    app.add_middleware(WorkerEndpoints, state=app)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.stopping.attach()
-    yield
-    await app.state.house.close()
+    house: House = app.state.house
+    upkeep: Background | None = app.state.upkeep
+    house.desk.start()
+    if upkeep is not None:
+        upkeep.start()
+    try:
+        yield
+    finally:
+        # Those who wait go first: they would keep the server from stopping.
+        await house.desk.stop()
+        if upkeep is not None:
+            await upkeep.stop()
+        await house.close()

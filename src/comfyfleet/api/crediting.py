@@ -6,6 +6,7 @@ from pydantic import Field
 
 from comfyfleet import ledger
 from comfyfleet.api.views import CreditView, TransactionView
+from comfyfleet.audit import Actor
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import UserId
 from comfyfleet.ledger import Tokens
@@ -15,11 +16,16 @@ ProviderId = Annotated[str, Field(min_length=1, max_length=255, description="Ide
 
 
 async def credit(
-    house: House, tenant: Tenant, user_id: UserId, amount: int, provider_transaction_id: str
+    house: House, tenant: Tenant, user_id: UserId, amount: int, provider_transaction_id: str, *, actor: Actor
 ) -> CreditView:
     async with house.tenant_tx(tenant) as tx:
-        receipt = await ledger.credit_wallet(
-            tx, user_id, Tokens(amount), provider_transaction_id=provider_transaction_id
+        receipt = await ledger.credit_on_record(
+            tx,
+            user_id,
+            Tokens(amount),
+            provider_transaction_id=provider_transaction_id,
+            actor=actor,
+            signer=house.chain,
         )
         wallet = await ledger.get_wallet(tx, user_id)
     transaction = TransactionView.model_validate(receipt.transaction)

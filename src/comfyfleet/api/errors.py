@@ -91,12 +91,16 @@ def _first_line(cause: BaseException | None) -> str | None:
     return (str(cause).splitlines() or [type(cause).__name__])[0] if cause is not None else None
 
 
+def log_outage(error: FleetError) -> None:
+    if isinstance(error, Unavailable):
+        # The cause names hosts, buckets and paths: it is for whoever mends it.
+        log.error("part.unavailable", code=error.code, cause=_first_line(error.__cause__), **error.facts)
+
+
 def install_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(FleetError)
     async def on_fleet_error(_request: Request, error: FleetError) -> JSONResponse:
-        if isinstance(error, Unavailable):
-            # The cause names hosts, buckets and paths: it is for whoever mends it.
-            log.error("part.unavailable", code=error.code, cause=_first_line(error.__cause__), **error.facts)
+        log_outage(error)
         return fleet_error_response(error)
 
     @app.exception_handler(RequestValidationError)

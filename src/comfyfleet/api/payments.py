@@ -9,6 +9,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from comfyfleet import tenants
 from comfyfleet.api import bodies
+from comfyfleet.api.acting import shop_of
 from comfyfleet.api.bodies import Body
 from comfyfleet.api.crediting import ProviderId, credit
 from comfyfleet.api.policy import Policy, TheHouse, TheOptions
@@ -69,7 +70,8 @@ async def credit_by_payment(request: Request, house: TheHouse, response: Respons
     async with house.control_tx(read_only=True) as tx:
         tenant = await tenants.find_tenant(tx, payment.tenant)
         await tenants.get_user_of(tx, tenant.id, payment.user_id)
-    view = await credit(house, tenant, payment.user_id, payment.amount, payment.provider_transaction_id)
+    shop = shop_of(request)
+    view = await credit(house, tenant, payment.user_id, payment.amount, payment.provider_transaction_id, actor=shop)
     if view.replayed:
         response.status_code = 200
     return view

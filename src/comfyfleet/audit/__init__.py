@@ -1,6 +1,31 @@
 """The audit log: what operators did, chained so that a change shows; and what workers did."""
 
-from comfyfleet.audit.model import Action, Actor, ChainSigner
-from comfyfleet.audit.record import record_action
+from comfyfleet.audit.model import (
+    Action,
+    Actor,
+    ActorKind,
+    ChainSigner,
+    Entry,
+    RecordedEvent,
+    WorkerEvent,
+    WorkerEventName,
+)
+from comfyfleet.audit.read import list_actions, list_tenant_actions, list_worker_events
+from comfyfleet.audit.record import record_action, record_tenant_action, record_worker_events
 
-__all__ = ["Action", "Actor", "ChainSigner", "record_action"]
+__all__ = [
+    "Action",
+    "Actor",
+    "ActorKind",
+    "ChainSigner",
+    "Entry",
+    "RecordedEvent",
+    "WorkerEvent",
+    "WorkerEventName",
+    "list_actions",
+    "list_tenant_actions",
+    "list_worker_events",
+    "record_action",
+    "record_tenant_action",
+    "record_worker_events",
+]

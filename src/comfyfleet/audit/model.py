@@ -3,20 +3,31 @@
 import hashlib
 import hmac
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Any, Literal, Self
+from uuid import UUID
 
+from comfyfleet.kernel.ids import DispatchId, TenantId
 from comfyfleet.kernel.secret import Secret
 
 FIRST_MAC = ""
+CENTRAL_CHAIN = "central"
+
+ActorKind = Literal["operator", "user", "worker", "cli", "payments", "upkeep"]
+
+
+def tenant_chain(tenant_id: TenantId) -> str:
+    """Without the pool: the chain stays itself wherever its tenant lives."""
+    return f"tenant:{tenant_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
     """`name`: an operator's or user's email, a worker's id, or the command line's user."""
 
-    kind: Literal["operator", "user", "worker", "cli", "payments", "upkeep"]
+    kind: ActorKind
     name: str
     address: str | None = None
 
@@ -29,17 +40,108 @@ class Action:
     subject: str | None = None
     detail: dict[str, Any] = field(default_factory=dict)
 
-    def detail_text(self) -> str:
-        return json.dumps(self.detail, sort_keys=True, separators=(",", ":"), default=str)
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of a chain. `detail` is the exact text that the mac covers."""
+
+    seq: int
+    at: datetime
+    actor: Actor
+    action: str
+    subject: str | None
+    detail: str
+    mac: str
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        actor = Actor(row.actor_kind, row.actor, row.address)
+        return cls(row.seq, row.at, actor, row.action, row.subject, row.detail, row.mac)
 
 
 @dataclass(frozen=True, slots=True)
 class ChainSigner:
     signing_key: Secret
 
-    def mac(self, chain: str, *, seq: int, at: datetime, actor: Actor, action: Action, before: str) -> str:
+    def add(self, chain: str, head: Any, actor: Actor, action: Action) -> Entry:
+        """The entry that comes after `head`, the row that the transaction holds."""
+        entry = Entry(
+            seq=int(head.seq) + 1,
+            at=head.at,
+            actor=actor,
+            action=action.name,
+            subject=action.subject,
+            detail=json_text(action.detail),
+            mac=FIRST_MAC,
+        )
+        return replace(entry, mac=self.mac(chain, entry, before=head.mac))
+
+    def mac(self, chain: str, entry: Entry, *, before: str) -> str:
         """`chain` names the chain, so that a row of one cannot stand in another."""
-        said = [chain, seq, at.isoformat(timespec="microseconds"), actor.kind, actor.name, actor.address]
-        text = json.dumps([*said, action.name, action.subject, action.detail_text(), before])
-        key = hmac.digest(self.signing_key.reveal().encode(), b"comfyfleet.audit", hashlib.sha256)
+        actor = entry.actor
+        said = [chain, entry.seq, entry.at.isoformat(timespec="microseconds"), actor.kind, actor.name, actor.address]
+        return self._sign(b"comfyfleet.audit", json.dumps([*said, entry.action, entry.subject, entry.detail, before]))
+
+    def checkpoint_mac(self, text: str) -> str:
+        return self._sign(b"comfyfleet.audit.checkpoint", text)
+
+    def _sign(self, purpose: bytes, text: str) -> str:
+        key = hmac.digest(self.signing_key.reveal().encode(), purpose, hashlib.sha256)
         return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+class WorkerEventName(StrEnum):
+    REGISTER = "register"
+    DEREGISTER = "deregister"
+    POLL = "poll"
+    COMPLETE = "complete"
+    FAIL = "fail"
+    REQUEUE = "requeue"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+    ASG_CHECK_SKIPPED = "asg_check_skipped"
+    BLOCKED_WORKFLOW = "client:blocked_workflow"
+    UNBLOCKED_WORKFLOW = "client:unblocked_workflow"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEvent:
+    """What a worker did, or what became of it. Many a second, so not chained. `worker_id` is the name it goes by."""
+
+    name: WorkerEventName
+    worker_id: str | None = None
+    dispatch_id: DispatchId | None = None
+    tenant_id: TenantId | None = None
+    address: str | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """A worker event as it is listed. `detail` is JSON text."""
+
+    id: UUID
+    at: datetime
+    event: str
+    worker_id: str | None
+    dispatch_id: DispatchId | None
+    tenant_id: TenantId | None
+    address: str | None
+    detail: str
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        return cls(
+            id=row.id,
+            at=row.at,
+            event=row.event,
+            worker_id=row.worker_id,
+            dispatch_id=row.dispatch_id,
+            tenant_id=row.tenant_id,
+            address=row.address,
+            detail=row.detail,
+        )
+
+
+def json_text(detail: dict[str, Any]) -> str:
+    return json.dumps(detail, sort_keys=True, separators=(",", ":"), default=str)

@@ -1,15 +1,21 @@
-"""Statements of the audit log."""
+"""Statements of the audit log. The central database has one chain, a pool has one per tenant."""
 
-from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import sqlalchemy as sa
 
-from comfyfleet.audit.model import Action, Actor
-from comfyfleet.db.dialect import insert_once, now
-from comfyfleet.db.tables import audit_head, audit_log
+from comfyfleet.audit.model import Entry
+from comfyfleet.db.dialect import TimeText, batch_rows, insert_once, now
+from comfyfleet.db.scope import BOUND_TENANT
+from comfyfleet.db.tables import audit_head, audit_log, tenant_audit_heads, tenant_audit_log, worker_audit_log
+from comfyfleet.kernel.ids import DispatchId, TenantId
 
 h, g = audit_head, audit_log
+th, tg = tenant_audit_heads, tenant_audit_log
+e = worker_audit_log
+
+# ── the central chain ───────────────────────────────────────────────────────────────────────
 
 
 def start_chain(*, mac: str) -> sa.Insert:
@@ -21,19 +27,127 @@ def hold_head() -> sa.Select[Any]:
     return sa.select(h.c.seq, h.c.mac, now().label("at")).where(h.c.id == 1).with_for_update(of=h)
 
 
-def insert_entry(*, seq: int, at: datetime, actor: Actor, action: Action, mac: str) -> sa.Insert:
-    return sa.insert(g).values(
-        seq=seq,
-        at=at,
-        actor_kind=actor.kind,
-        actor=actor.name,
-        action=action.name,
-        subject=action.subject,
-        address=actor.address,
-        detail=action.detail_text(),
-        mac=mac,
-    )
+def insert_entry(entry: Entry) -> sa.Insert:
+    return sa.insert(g).values(**_said(entry))
 
 
 def move_head(*, seq: int, mac: str) -> sa.Update:
     return sa.update(h).where(h.c.id == 1, h.c.seq == seq - 1).values(seq=seq, mac=mac).returning(h.c.seq)
+
+
+def head() -> sa.Select[Any]:
+    return sa.select(h.c.seq, h.c.mac, now().label("at")).where(h.c.id == 1)
+
+
+def clock() -> sa.Select[Any]:
+    return sa.select(now().label("at"))
+
+
+def entries_after(seq: int, *, rows: int) -> sa.Select[Any]:
+    return sa.select(*_as_found(g)).where(g.c.seq > seq).order_by(g.c.seq).limit(rows)
+
+
+def mac_at(seq: int) -> sa.Select[Any]:
+    return sa.select(g.c.mac).where(g.c.seq == seq)
+
+
+def action_page(*, before: int | None, rows: int) -> sa.Select[Any]:
+    page = sa.select(*g.c).order_by(g.c.seq.desc()).limit(rows + 1)
+    return page.where(g.c.seq < before) if before is not None else page
+
+
+def _as_found(table: sa.Table) -> list[sa.ColumnElement[Any]]:
+    return [TimeText(column).label("at") if column.name == "at" else column for column in table.c]
+
+
+def _said(entry: Entry) -> dict[str, Any]:
+    return {
+        "seq": entry.seq,
+        "at": entry.at,
+        "actor_kind": entry.actor.kind,
+        "actor": entry.actor.name,
+        "action": entry.action,
+        "subject": entry.subject,
+        "address": entry.actor.address,
+        "detail": entry.detail,
+        "mac": entry.mac,
+    }
+
+
+# ── a tenant's chain ────────────────────────────────────────────────────────────────────────
+
+
+def start_tenant_chain(*, mac: str) -> sa.Insert:
+    return insert_once(th).values(tenant_id=BOUND_TENANT, seq=0, mac=mac)
+
+
+def hold_tenant_head() -> sa.Select[Any]:
+    return sa.select(th.c.seq, th.c.mac, now().label("at")).where(th.c.tenant_id == BOUND_TENANT).with_for_update(of=th)
+
+
+def insert_tenant_entry(entry: Entry) -> sa.Insert:
+    return sa.insert(tg).values(tenant_id=BOUND_TENANT, **_said(entry))
+
+
+def move_tenant_head(*, seq: int, mac: str) -> sa.Update:
+    return (
+        sa.update(th)
+        .where(th.c.tenant_id == BOUND_TENANT, th.c.seq == seq - 1)
+        .values(seq=seq, mac=mac)
+        .returning(th.c.seq)
+    )
+
+
+def tenant_action_page(*, before: int | None, rows: int) -> sa.Select[Any]:
+    page = sa.select(*tg.c).where(tg.c.tenant_id == BOUND_TENANT).order_by(tg.c.seq.desc()).limit(rows + 1)
+    return page.where(tg.c.seq < before) if before is not None else page
+
+
+# ── all chains of a pool ────────────────────────────────────────────────────────────────────
+
+
+def heads_after(tenant_id: TenantId | None, *, rows: int) -> sa.Select[Any]:
+    page = sa.select(*th.c, now().label("at")).order_by(th.c.tenant_id).limit(rows)
+    return page.where(th.c.tenant_id > tenant_id) if tenant_id is not None else page
+
+
+def tenant_entries_after(tenant_id: TenantId | None, seq: int, *, rows: int) -> sa.Select[Any]:
+    """Chain by chain, each in order."""
+    page = sa.select(*_as_found(tg)).order_by(tg.c.tenant_id, tg.c.seq).limit(rows)
+    if tenant_id is None:
+        return page
+    after = sa.tuple_(sa.literal(tenant_id, sa.Uuid()), sa.literal(seq, sa.BigInteger()))
+    return page.where(sa.tuple_(tg.c.tenant_id, tg.c.seq) > after)
+
+
+def tenant_macs_at(places: list[dict[str, Any]]) -> sa.Select[Any]:
+    b = batch_rows("b", {"tenant_id": sa.Uuid(), "seq": sa.BigInteger()}, places)
+    return sa.select(tg.c.tenant_id, tg.c.mac).join(b, sa.and_(b.c.tenant_id == tg.c.tenant_id, b.c.seq == tg.c.seq))
+
+
+# ── what workers did ────────────────────────────────────────────────────────────────────────
+
+
+def insert_worker_events(rows: list[dict[str, Any]]) -> sa.Insert:
+    columns: dict[str, Any] = {
+        "id": sa.Uuid(),
+        "event": sa.Text(),
+        "worker_id": sa.Text(),
+        "dispatch_id": sa.Uuid(),
+        "tenant_id": sa.Uuid(),
+        "address": sa.Text(),
+        "detail": sa.Text(),
+    }
+    b = batch_rows("b", columns, rows)
+    return sa.insert(e).from_select([*columns, "at"], sa.select(*b.c, now()))
+
+
+def worker_event_page(
+    *, worker_id: str | None, dispatch_id: DispatchId | None, after: UUID | None, rows: int
+) -> sa.Select[Any]:
+    page = sa.select(*e.c).order_by(e.c.id.desc()).limit(rows + 1)
+    if worker_id is not None:
+        page = page.where(e.c.worker_id == worker_id)
+    if dispatch_id is not None:
+        page = page.where(e.c.dispatch_id == dispatch_id)
+    return page.where(e.c.id < after) if after is not None else page

@@ -6,6 +6,7 @@ from uuid import UUID
 import typer
 
 from comfyfleet import tenants
+from comfyfleet.cli.acting import record
 from comfyfleet.cli.output import AsJson, print_one, print_rows
 from comfyfleet.cli.running import in_house
 from comfyfleet.house import House
@@ -36,7 +37,9 @@ def create(
             user = await tenants.find_user(tx, email)
             scopes = frozenset(scope) if scope else SCOPES[user.role]
             lifetime_s = expires_in_days * 86_400 if expires_in_days is not None else None
-            return await credentials.create_key(tx, user, name=name, scopes=scopes, lifetime_s=lifetime_s)
+            made = await credentials.create_key(tx, user, name=name, scopes=scopes, lifetime_s=lifetime_s)
+            await record(house, tx, "key.create", made.key.id, email=email, scopes=sorted(scopes))
+            return made
 
     made = in_house(work)
     sentence = f"Key {made.key.prefix} for {email}; it is not shown again:"
@@ -61,7 +64,9 @@ def revoke(key_id: Annotated[UUID, typer.Argument(help="Id, as listed.")], as_js
 
     async def work(house: House) -> ApiKey:
         async with house.control_tx() as tx:
-            return await credentials.revoke_key(tx, KeyId(key_id))
+            revoked = await credentials.revoke_key(tx, KeyId(key_id))
+            await record(house, tx, "key.revoke", key_id)
+            return revoked
 
     key = in_house(work)
     print_one(key, as_json=as_json, sentence=f"Key {key.prefix} ({key.name}) is revoked.")

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from comfyfleet import __version__
-from comfyfleet.cli import database, keys, tenants, users, wallets
+from comfyfleet.cli import audit_log, database, dispatches, keys, tenants, users, wallets
+from comfyfleet.cli.audit import run_audit
 from comfyfleet.cli.errors import exit_code, print_error
+from comfyfleet.cli.output import AsJson
 from comfyfleet.kernel.errors import FleetError
 
 app = typer.Typer(
@@ -22,6 +24,8 @@ app.add_typer(tenants.app, name="tenant")
 app.add_typer(users.app, name="user")
 app.add_typer(keys.app, name="key")
 app.add_typer(wallets.app, name="wallet")
+app.add_typer(dispatches.app, name="dispatches")
+app.add_typer(audit_log.app, name="audit-log")
 
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
@@ -43,6 +47,12 @@ def serve(host: Host = None, port: Port = None) -> None:
     from comfyfleet.cli.serve import run_replica
 
     run_replica(host=host, port=port)
+
+
+@app.command("audit")
+def audit(as_json: AsJson = False) -> None:
+    """Check on the live system that nothing is wrong: every invariant, in every database. Reads only."""
+    run_audit(as_json=as_json)
 
 
 def _version(wanted: bool) -> None:

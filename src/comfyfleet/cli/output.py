@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -26,7 +27,8 @@ def print_rows(title: str, rows: Iterable[Any], columns: list[str], *, as_json: 
         # An id is there to be copied: it never breaks.
         table.add_column(column.replace("_", " "), overflow="fold", no_wrap=column == "id")
     for row in found:
-        table.add_row(*(_cell(getattr(row, column)) for column in columns))
+        # Escaped: what somebody typed is text, and no markup.
+        table.add_row(*(escape(_cell(getattr(row, column))) for column in columns))
     console.print(table)
     if not found:
         console.print("[dim]none[/]")

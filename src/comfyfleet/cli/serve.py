@@ -19,12 +19,14 @@ from comfyfleet.bootstrap import (
     address_of,
     build_house,
     build_options,
+    build_upkeep,
     ensure_operator_key,
     make_private_folder,
     require_current_schema,
     require_durable_databases,
     tell_address,
 )
+from comfyfleet.cli.acting import os_user
 from comfyfleet.cli.database import upgrade_databases
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError, SchemaTrouble
@@ -77,7 +79,7 @@ async def _serve(settings: Settings, listener: socket.socket, *, embedded: bool)
     except BaseException:
         await house.close()
         raise
-    app = build_app(house, build_options(settings))
+    app = build_app(house, build_options(settings), upkeep=build_upkeep(house, settings))
     server = build_server(
         app,
         host=settings.host,
@@ -100,7 +102,7 @@ async def _prepare(house: House, settings: Settings, *, embedded: bool) -> Secre
         if line.failed:
             raise SchemaTrouble(line.database, line.detail)
     await house.store.check()
-    return await ensure_operator_key(house, settings.home / "operator.key")
+    return await ensure_operator_key(house, settings.home / "operator.key", os_user())
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from comfyfleet import tenants
+from comfyfleet.cli.acting import record
 from comfyfleet.cli.output import AsJson, print_one, print_rows
 from comfyfleet.cli.running import in_house
 from comfyfleet.house import House
@@ -34,7 +35,9 @@ def create(
         if chosen not in house.pools:
             raise InvalidInput("pool", f"{chosen!r} is none of {sorted(house.pools)}")
         async with house.control_tx() as tx:
-            return await tenants.create_tenant(tx, slug=slug, name=name or slug, pool=chosen, weight=weight)
+            made = await tenants.create_tenant(tx, slug=slug, name=name or slug, pool=chosen, weight=weight)
+            await record(house, tx, "tenant.create", made.id, slug=slug, pool=chosen, weight=weight)
+            return made
 
     tenant = in_house(work)
     print_one(tenant, as_json=as_json, sentence=f"Created tenant {tenant.slug} ({tenant.id}) in pool {tenant.pool}.")
@@ -73,7 +76,9 @@ def resume(tenant: SlugOrId, as_json: AsJson = False) -> None:
 def _move(name: str, event: TenantEvent, *, as_json: bool) -> None:
     async def work(house: House) -> Tenant:
         async with house.control_tx() as tx:
-            return await tenants.move_tenant(tx, (await tenants.find_tenant(tx, name)).id, event)
+            moved = await tenants.move_tenant(tx, (await tenants.find_tenant(tx, name)).id, event)
+            await record(house, tx, f"tenant.{event}", moved.id)
+            return moved
 
     tenant = in_house(work)
     print_one(tenant, as_json=as_json, sentence=f"Tenant {tenant.slug} is {tenant.status}.")

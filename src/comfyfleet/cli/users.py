@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from comfyfleet import tenants
+from comfyfleet.cli.acting import record
 from comfyfleet.cli.output import AsJson, print_one, print_rows
 from comfyfleet.cli.running import in_house
 from comfyfleet.house import House
@@ -43,6 +44,7 @@ def create(
                 tx, email=email, role=role, tenant_id=tenant_id, password_hash=password_hash
             )
             link = None if password else await credentials.make_link(tx, user, ttl_s=invite_ttl_s)
+            await record(house, tx, "user.create", user.id, email=user.email, role=role, tenant_id=tenant_id)
         return user, house.links.url(link) if link else None
 
     user, url = in_house(work)
@@ -74,7 +76,9 @@ def passwd(email: Email, password_stdin: PasswordStdin = False, as_json: AsJson 
         password_hash = await credentials.hash_password(password)
         async with house.control_tx() as tx:
             user = await tenants.find_user(tx, email)
-            return await credentials.replace_password(tx, user, password_hash=password_hash)
+            changed = await credentials.replace_password(tx, user, password_hash=password_hash)
+            await record(house, tx, "user.set_password", user.id, email=user.email)
+            return changed
 
     user = in_house(work)
     print_one(user, as_json=as_json, sentence=f"{user.email} has a new password; all sessions ended.")
@@ -88,7 +92,9 @@ def reset_link(email: Email, as_json: AsJson = False) -> None:
     async def work(house: House) -> tuple[User, str]:
         async with house.control_tx() as tx:
             user = await tenants.find_user(tx, email)
-            return user, house.links.url(await credentials.make_link(tx, user, ttl_s=ttl_s))
+            link = await credentials.make_link(tx, user, ttl_s=ttl_s)
+            await record(house, tx, "user.reset_link", user.id, email=user.email)
+            return user, house.links.url(link)
 
     user, url = in_house(work)
     print_one(user, as_json=as_json, sentence=f"Works once, for {ttl_s // 60} minutes:", link=url)
@@ -97,20 +103,22 @@ def reset_link(email: Email, as_json: AsJson = False) -> None:
 @app.command("disable")
 def disable(email: Email, as_json: AsJson = False) -> None:
     """Shut a user out: keys and sessions stop at once."""
-    _change(email, tenants.disable_user, as_json=as_json)
+    _change(email, tenants.disable_user, "user.disable", as_json=as_json)
 
 
 @app.command("enable")
 def enable(email: Email, as_json: AsJson = False) -> None:
     """Let a disabled user in again."""
-    _change(email, tenants.enable_user, as_json=as_json)
+    _change(email, tenants.enable_user, "user.enable", as_json=as_json)
 
 
-def _change(email: str, verb: Callable[..., Awaitable[User]], *, as_json: bool) -> None:
+def _change(email: str, verb: Callable[..., Awaitable[User]], action: str, *, as_json: bool) -> None:
     async def work(house: House) -> User:
         async with house.control_tx() as tx:
             user = await tenants.find_user(tx, email)
-            return await verb(tx, user.id, within=user.tenant_id)
+            changed = await verb(tx, user.id, within=user.tenant_id)
+            await record(house, tx, action, user.id, email=user.email)
+            return changed
 
     user = in_house(work)
     print_one(user, as_json=as_json, sentence=f"{user.email} is {user.status}.")

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from comfyfleet import ledger, tenants
+from comfyfleet.cli.acting import os_user
 from comfyfleet.cli.output import AsJson, print_one, print_rows
 from comfyfleet.cli.running import in_house
 from comfyfleet.house import House
@@ -45,8 +46,13 @@ def credit(
     async def work(house: House) -> tuple[Wallet, Receipt]:
         tenant, user = await _owner(house, email)
         async with house.tenant_tx(tenant) as tx:
-            receipt = await ledger.credit_wallet(
-                tx, user.id, Tokens(amount), provider_transaction_id=provider_transaction_id
+            receipt = await ledger.credit_on_record(
+                tx,
+                user.id,
+                Tokens(amount),
+                provider_transaction_id=provider_transaction_id,
+                actor=os_user(),
+                signer=house.chain,
             )
             return await ledger.get_wallet(tx, user.id), receipt
 

@@ -1,12 +1,13 @@
 """Every difference between PostgreSQL and SQLite that a statement can meet. There is no other place."""
 
-import json
 import sqlite3
 import time
+from collections.abc import Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
-from uuid import UUID
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.dialects import postgresql
@@ -17,7 +18,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import NullType, TypeEngine
 
-from comfyfleet.db.types import UtcTime
+from comfyfleet.db.types import TimeAsFound, UtcTime
 
 CLOCK_OFFSET = "clock_offset_s"
 READ_ONLY = "comfyfleet_read_only"
@@ -61,6 +62,28 @@ def _postgresql_time(element: DatabaseTime, compiler: SQLCompiler, **kw: Any) ->
 def _sqlite_time(element: DatabaseTime, compiler: SQLCompiler, **kw: Any) -> str:
     offset, plus = (compiler.process(clause, **kw) for clause in element.clauses)
     return f"(strftime('%Y-%m-%dT%H:%M:%f', 'now', ({offset} + {plus}) || ' seconds') || '000Z')"
+
+
+class TimeText(FunctionElement[datetime]):
+    """A time as its text, so that the driver cannot stumble over what somebody wrote there."""
+
+    inherit_cache = True
+    type = TimeAsFound()
+
+    def __init__(self, column: sa.ColumnElement[Any]) -> None:
+        super().__init__(column)
+
+
+@compiles(TimeText)
+@compiles(TimeText, "postgresql")
+def _postgresql_time_text(element: TimeText, compiler: SQLCompiler, **kw: Any) -> str:
+    column = compiler.process(element.clauses, **kw)
+    return f"""to_char({column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
+
+
+@compiles(TimeText, "sqlite")
+def _sqlite_time_text(element: TimeText, compiler: SQLCompiler, **kw: Any) -> str:
+    return compiler.process(element.clauses, **kw)
 
 
 class SecondsBetween(FunctionElement[float]):
@@ -112,21 +135,26 @@ class _BatchRows(FunctionElement[Any]):
 
     inherit_cache = True
 
-    def __init__(self, columns: dict[str, TypeEngine[Any]], rows: list[dict[str, Any]]) -> None:
+    def __init__(self, columns: dict[str, TypeEngine[Any]], rows: "sa.BindParameter[str]") -> None:
         self.columns_by_name = columns
+        super().__init__(rows)
+
+
+def batch_rows(
+    name: str, columns: dict[str, TypeEngine[Any]], rows: Sequence[dict[str, Any]] | None = None
+) -> sa.TableValuedAlias:
+    """With `rows`, or without: then they are given when the statement runs, as `rows=batch(…)`."""
+    if rows is None:
+        given: sa.BindParameter[str] = sa.bindparam("rows", type_=sa.Text())
+    else:
         # Named after its columns: statements over other columns must not share a cached text.
-        name = "rows_" + "_".join(columns)
-        text = json.dumps([{key: _json_value(value) for key, value in row.items()} for row in rows])
-        super().__init__(sa.bindparam(name, text, type_=sa.Text()))
-
-
-def batch_rows(name: str, columns: dict[str, TypeEngine[Any]], rows: list[dict[str, Any]]) -> sa.TableValuedAlias:
+        given = sa.bindparam("rows_" + "_".join(columns), batch(rows), type_=sa.Text())
     listed = [sa.column(key, kind) for key, kind in columns.items()]
-    return _BatchRows(columns, rows).table_valued(*listed, name=name)
+    return _BatchRows(columns, given).table_valued(*listed, name=name)
 
 
-def _json_value(value: Any) -> Any:
-    return value.hex if isinstance(value, UUID) else value
+def batch(rows: Sequence[dict[str, Any]]) -> str:
+    return msgspec.json.encode(rows).decode()
 
 
 @compiles(_BatchRows)
@@ -140,9 +168,20 @@ def _postgresql_rows(element: _BatchRows, compiler: SQLCompiler, **kw: Any) -> s
 
 @compiles(_BatchRows, "sqlite")
 def _sqlite_rows(element: _BatchRows, compiler: SQLCompiler, **kw: Any) -> str:
-    listed = ", ".join(f"json_extract(value, '$.{key}') AS {key}" for key in element.columns_by_name)
+    listed = ", ".join(f"{_sqlite_value(key, kind)} AS {key}" for key, kind in element.columns_by_name.items())
     rows = compiler.process(element.clauses, **kw)
     return f"(SELECT {listed} FROM json_each({rows}))"  # noqa: S608 names of ours
+
+
+def _sqlite_value(key: str, kind: TypeEngine[Any]) -> str:
+    """Here ids are kept without their hyphens."""
+    value = f"json_extract(value, '$.{key}')"
+    return f"replace({value}, '-', '')" if isinstance(kind, sa.Uuid) else value
+
+
+def constant(value: StrEnum) -> sa.ColumnElement[str]:
+    """Written into the statement, not bound: a plan that is made once sees a partial index only through a constant."""
+    return sa.literal_column(f"'{value.value}'", sa.Text())
 
 
 def insert_once(table: sa.Table) -> postgresql.Insert:
@@ -239,3 +278,24 @@ def _postgresql_in_each(element: InEach, compiler: SQLCompiler, **kw: Any) -> st
 def _sqlite_in_each(element: InEach, compiler: SQLCompiler, **kw: Any) -> str:
     column, rows = (compiler.process(clause, **kw) for clause in element.clauses)
     return f"{column} IN {rows}"
+
+
+class HeldToTheEnd(FunctionElement[Any]):
+    """A lock on an id until the transaction ends, without a write. SQLite's transactions exclude each other already."""
+
+    inherit_cache = True
+    type = NullType()
+
+    def __init__(self, column: sa.ColumnElement[Any]) -> None:
+        super().__init__(column)
+
+
+@compiles(HeldToTheEnd)
+@compiles(HeldToTheEnd, "postgresql")
+def _postgresql_held(element: HeldToTheEnd, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"pg_advisory_xact_lock(hashtextextended(CAST({compiler.process(element.clauses, **kw)} AS text), 0))"
+
+
+@compiles(HeldToTheEnd, "sqlite")
+def _sqlite_held(element: HeldToTheEnd, compiler: SQLCompiler, **kw: Any) -> str:
+    return compiler.process(element.clauses, **kw)

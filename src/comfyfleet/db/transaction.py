@@ -20,20 +20,20 @@ class _Tx:
         self._connection = connection
         self._bound: dict[str, Any] = {CLOCK_OFFSET: clock_offset_s}
 
-    async def one(self, statement: Executable) -> Row[Any]:
-        """The row that must be there."""
-        return (await self._connection.execute(statement, self._bound)).one()
+    async def one(self, statement: Executable, **values: Any) -> Row[Any]:
+        """The row that must be there. `values` are for a statement that was built without them."""
+        return (await self._connection.execute(statement, values | self._bound)).one()
 
-    async def maybe(self, statement: Executable) -> Row[Any] | None:
+    async def maybe(self, statement: Executable, **values: Any) -> Row[Any] | None:
         """The row, or None: for guarded writes, None means the guard did not hold."""
-        return (await self._connection.execute(statement, self._bound)).one_or_none()
+        return (await self._connection.execute(statement, values | self._bound)).one_or_none()
 
-    async def all(self, statement: Executable) -> Sequence[Row[Any]]:
-        return (await self._connection.execute(statement, self._bound)).all()
+    async def all(self, statement: Executable, **values: Any) -> Sequence[Row[Any]]:
+        return (await self._connection.execute(statement, values | self._bound)).all()
 
-    async def run(self, statement: Executable) -> int:
+    async def run(self, statement: Executable, **values: Any) -> int:
         """How many rows it touched."""
-        return (await self._connection.execute(statement, self._bound)).rowcount
+        return (await self._connection.execute(statement, values | self._bound)).rowcount
 
 
 class ControlTx(_Tx):
@@ -41,7 +41,7 @@ class ControlTx(_Tx):
 
     async def run_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
         """The same statement for each: for bytes, which a batch in one parameter cannot carry."""
-        await self._connection.execute(statement, [{**self._bound, **row} for row in rows])
+        await self._connection.execute(statement, [{**row, **self._bound} for row in rows])
 
 
 class PoolTx(_Tx):
@@ -56,14 +56,22 @@ class TenantTx(_Tx):
         self.tenant_id = tenant_id
         self._bound[BOUND_TENANT.key] = tenant_id
 
-    async def one(self, statement: Executable) -> Row[Any]:
-        return await super().one(require_scope(statement))
+    async def one(self, statement: Executable, **values: Any) -> Row[Any]:
+        return await super().one(require_scope(statement), **values)
 
-    async def maybe(self, statement: Executable) -> Row[Any] | None:
-        return await super().maybe(require_scope(statement))
+    async def maybe(self, statement: Executable, **values: Any) -> Row[Any] | None:
+        return await super().maybe(require_scope(statement), **values)
 
-    async def all(self, statement: Executable) -> Sequence[Row[Any]]:
-        return await super().all(require_scope(statement))
+    async def all(self, statement: Executable, **values: Any) -> Sequence[Row[Any]]:
+        return await super().all(require_scope(statement), **values)
 
-    async def run(self, statement: Executable) -> int:
-        return await super().run(require_scope(statement))
+    async def run(self, statement: Executable, **values: Any) -> int:
+        return await super().run(require_scope(statement), **values)
+
+    async def all_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> Sequence[Row[Any]]:
+        """The same statement for each row, whose values it names; what they return, in no order."""
+        values = [{**row, **self._bound} for row in rows]
+        return (await self._connection.execute(require_scope(statement), values)).all() if values else []
+
+    async def run_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        await self._connection.execute(require_scope(statement), [{**row, **self._bound} for row in rows])

@@ -39,4 +39,17 @@ class UtcTime(TypeDecorator[datetime]):
         return found
 
 
+class TimeAsFound(UtcTime):
+    """For reading what somebody may have written nonsense over: that becomes a time which no row has."""
+
+    cache_ok = True
+    NEVER = datetime.min.replace(tzinfo=UTC)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        try:
+            return super().process_result_value(value, dialect) or self.NEVER
+        except ValueError:
+            return self.NEVER
+
+
 Json = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")

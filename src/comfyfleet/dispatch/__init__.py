@@ -8,7 +8,7 @@ from comfyfleet.dispatch.finish import Report, complete_dispatches, fail_dispatc
 from comfyfleet.dispatch.floors import Floors
 from comfyfleet.dispatch.heartbeat import Beat, Extended, extend_leases
 from comfyfleet.dispatch.lanes import LaneBook
-from comfyfleet.dispatch.lease import Leasing, lease_dispatches
+from comfyfleet.dispatch.lease import Leased, Leasing, count_heads, lease_dispatches
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.model import (
     Ask,
@@ -23,6 +23,7 @@ from comfyfleet.dispatch.model import (
     Provider,
     QueueRules,
 )
+from comfyfleet.dispatch.rebind import HeldLease, read_leases, rebind_leases
 from comfyfleet.dispatch.requeue import requeue_dispatch
 from comfyfleet.dispatch.tokens import LeaseSigner
 
@@ -36,11 +37,13 @@ __all__ = [
     "FailureClass",
     "Floors",
     "Grant",
+    "HeldLease",
     "Holder",
     "Lane",
     "LaneBook",
     "LeaseProof",
     "LeaseSigner",
+    "Leased",
     "Leasing",
     "NewDispatch",
     "Place",
@@ -49,6 +52,7 @@ __all__ = [
     "Report",
     "cancel_dispatch",
     "complete_dispatches",
+    "count_heads",
     "enqueue_dispatches",
     "expire_leases",
     "extend_leases",
@@ -56,5 +60,7 @@ __all__ = [
     "fail_overdue",
     "lease_dispatches",
     "promote_delayed",
+    "read_leases",
+    "rebind_leases",
     "requeue_dispatch",
 ]

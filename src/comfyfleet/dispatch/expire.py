@@ -4,13 +4,14 @@ import random
 from typing import Any
 
 from comfyfleet.db import ControlTx
-from comfyfleet.dispatch import blocks, sql
+from comfyfleet.db.dialect import batch
+from comfyfleet.dispatch import blocks, sql, waiting
 from comfyfleet.dispatch.failures import FailureClass
 from comfyfleet.dispatch.finish import write_settlements
 from comfyfleet.dispatch.lifecycle import DispatchEvent
 from comfyfleet.dispatch.model import Dispatch
 from comfyfleet.kernel.backoff import backoff_s
-from comfyfleet.kernel.ids import LaneId
+from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId
 
 BATCH = 100
 
@@ -41,14 +42,14 @@ async def _expire(tx: ControlTx, row: Any, *, chance: float) -> int:
     }
     final = dispatch.exhausted or row.past_deadline
     if final:
-        moved = await tx.maybe(sql.finish([{**key, "provider_job_id": None}], DispatchEvent.FAIL))
+        moved = await tx.maybe(sql.finish(DispatchEvent.FAIL), rows=batch([{**key, "provider_job_id": None}]))
     else:
         moved = await tx.maybe(sql.delay([{**key, "pause_s": backoff_s(dispatch.attempts, chance=chance)}]))
     if moved is None:
         return 0
     reason = "deadline" if row.past_deadline else "expired"
     attempt = {"id": row.id, "epoch": row.epoch, "reason": reason, "request_digest": None, "status": None}
-    await tx.run(sql.end_attempts([attempt]))
+    await tx.run(sql.end_attempts(), rows=batch([attempt]))
     await write_settlements(tx, [moved], {})
     await blocks.forget_probe(tx, dispatch.id)
     return 1
@@ -68,6 +69,15 @@ async def promote_delayed(tx: ControlTx, *, rows: int = BATCH) -> list[LaneId]:
 
 
 async def fail_overdue(tx: ControlTx, *, rows: int = BATCH) -> int:
+    """Waited past the queue deadline: failed, with the reason why nobody took them, if one is known."""
     found = await tx.all(sql.fail_overdue(rows=rows))
-    await write_settlements(tx, found, {})
+    reasons: dict[tuple[LaneId, TenantId], str | None] = {}
+    details: dict[DispatchId, dict[str, Any]] = {}
+    for row in found:
+        where = (row.lane, row.tenant_id)
+        if where not in reasons:
+            reasons[where] = await waiting.reason_of(tx, Dispatch.from_row(row))
+        if reason := reasons[where]:
+            details[row.id] = {"error": f"{row.last_error} {reason}"}
+    await write_settlements(tx, found, details)
     return len(found)

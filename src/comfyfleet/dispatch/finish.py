@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import blocks, sql
 from comfyfleet.dispatch.failures import POLICIES, FailureClass
 from comfyfleet.dispatch.heartbeat import lease_key
@@ -19,7 +20,7 @@ from comfyfleet.kernel.ids import DispatchId, new_id
 ERROR_CHARS_MAX = 4_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """What a worker says of the end of a lease. `digest` tells a repeated call from a different one."""
 
@@ -35,7 +36,7 @@ async def complete_dispatches(
     tx: ControlTx, reports: Sequence[Report], *, signer: LeaseSigner
 ) -> dict[DispatchId, Ended | LeaseLost]:
     """Each by its own lease: one that is lost does not hold up the others."""
-    rows = await tx.all(sql.finish([_row(report) for report in reports], DispatchEvent.COMPLETE))
+    rows = await tx.all(sql.finish(DispatchEvent.COMPLETE), rows=batch([_row(report) for report in reports]))
     ended = await close_attempts(tx, rows, {report.proof.dispatch_id: report for report in reports}, reason="completed")
     await blocks.learn_from_success(tx, [(row.worker_id, row.lane) for row in rows])
     return await answer_the_rest(tx, reports, ended, signer=signer)
@@ -53,7 +54,7 @@ async def fail_dispatch(
         row = await tx.maybe(sql.delay([{**_row(report), "pause_s": backoff_s(found.attempts, chance=chance)}]))
     else:
         event = DispatchEvent.CANCEL if failure is FailureClass.CANCELLED else DispatchEvent.FAIL
-        row = await tx.maybe(sql.finish([_row(report)], event))
+        row = await tx.maybe(sql.finish(event), rows=batch([_row(report)]))
     rows = [row] if row is not None else []
     ended = await close_attempts(tx, rows, {proof.dispatch_id: report}, reason=failure.value)
     for each in rows:
@@ -65,7 +66,8 @@ async def write_settlements(tx: ControlTx, rows: Sequence[Any], details: dict[Di
     """For every row that has just become terminal, in the transaction that made it so."""
     terminal = [row for row in rows if row.status in DISPATCH.terminal]
     if terminal:
-        await tx.run(sql.insert_settlements([_settlement(row, details.get(row.id, {})) for row in terminal]))
+        written = [_settlement(row, details.get(row.id, {})) for row in terminal]
+        await tx.run(sql.insert_settlements(), rows=batch(written))
 
 
 async def close_attempts(
@@ -83,9 +85,9 @@ async def close_attempts(
         }
         for row in rows
     ]
-    await tx.run(sql.end_attempts(attempts))
+    await tx.run(sql.end_attempts(), rows=batch(attempts))
     await write_settlements(tx, rows, {key: report.detail for key, report in reports.items()})
-    return {row.id: Ended(row.id, DispatchStatus(row.status)) for row in rows}
+    return {row.id: Ended(row.id, DispatchStatus(row.status), lane=row.lane) for row in rows}
 
 
 async def answer_the_rest(

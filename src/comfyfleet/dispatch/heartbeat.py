@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import sql
 from comfyfleet.dispatch.model import LeaseProof, QueueRules
 from comfyfleet.dispatch.tokens import epoch_of
-from comfyfleet.kernel.ids import DispatchId
+from comfyfleet.kernel.ids import DispatchId, LaneId
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Beat:
     proof: LeaseProof
     provider_job_id: str | None = None
@@ -23,6 +24,7 @@ class Extended:
     lease_s: float
     deadline_s: float
     cancel_requested: bool
+    lane: LaneId
 
 
 async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRules) -> dict[DispatchId, Extended]:
@@ -33,9 +35,11 @@ async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRul
         {**lease_key(beat.proof), "provider_job_id": beat.provider_job_id, "service_status": beat.service_status}
         for beat in beats
     ]
-    extended = await tx.all(sql.extend(rows, ttl_s=rules.lease_ttl_s))
-    await tx.run(sql.confirm_attempts([{"id": row["id"], "epoch": row["epoch"]} for row in rows]))
-    return {row.id: Extended(row.lease_s, row.deadline_s, row.cancel_requested_at is not None) for row in extended}
+    extended = await tx.all(sql.extend(), rows=batch(rows), ttl_s=rules.lease_ttl_s)
+    await tx.run(sql.confirm_attempts(), rows=batch([{"id": row["id"], "epoch": row["epoch"]} for row in rows]))
+    return {
+        row.id: Extended(row.lease_s, row.deadline_s, row.cancel_requested_at is not None, row.lane) for row in extended
+    }
 
 
 def lease_key(proof: LeaseProof) -> dict[str, Any]:

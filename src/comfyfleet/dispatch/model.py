@@ -30,6 +30,10 @@ class QueueRules:
     block_cooldown_s: float = 60.0
     max_failures_before_block: int = 1
 
+    @property
+    def heartbeat_interval_s(self) -> float:
+        return min(30.0, self.lease_ttl_s / 3)
+
 
 @dataclass(frozen=True, slots=True)
 class NewDispatch:
@@ -105,9 +109,12 @@ class Holder:
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """One poll: what this worker may run, what it has warm, and how many leases it may hold in all."""
+    """One poll: what this worker may run, what it has warm, and how many leases it may hold in all.
+
+    Two polls that say the same are still two.
+    """
 
     holder: Holder
     lanes: frozenset[LaneId]
@@ -168,3 +175,4 @@ class Ended:
     dispatch_id: DispatchId
     status: DispatchStatus
     replayed: bool = False
+    lane: LaneId | None = None  # where it waits again, if it does

@@ -1,10 +1,11 @@
-"""Statements of the queue. Hot ones take batches: the same text for one row and for five hundred."""
+"""Statements of the queue. Hot ones are built once and take `rows`: the same text for one and for five hundred."""
 
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 
-from comfyfleet.db.dialect import SecondsBetween, batch_rows, now, seconds_from_now
+from comfyfleet.db.dialect import SecondsBetween, batch_rows, constant, now, seconds_from_now
 from comfyfleet.db.tables import ai_job_dispatches, dispatch_attempts, lanes, settlements
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
@@ -30,11 +31,12 @@ def lanes_after(lane: LaneId) -> sa.Select[Any]:
 # ── holding ─────────────────────────────────────────────────────────────────────────────────
 
 
-def extend(rows: list[dict[str, Any]], *, ttl_s: float) -> sa.Update:
+@cache
+def extend() -> sa.Update:
     """An expired lease that nobody has taken yet is still its holder's: time decides liveness, the token safety."""
     columns = {**LEASE_KEY, "provider_job_id": sa.Text(), "service_status": sa.Text()}
-    b = batch_rows("b", columns, rows)
-    until = seconds_from_now(ttl_s)
+    b = batch_rows("b", columns)
+    until = seconds_from_now(sa.bindparam("ttl_s", type_=sa.Float()))
     return (
         sa.update(d)
         .where(*_held(b))
@@ -50,6 +52,7 @@ def extend(rows: list[dict[str, Any]], *, ttl_s: float) -> sa.Update:
         )
         .returning(
             d.c.id,
+            d.c.lane,
             d.c.cancel_requested_at,
             SecondsBetween(now(), d.c.lease_expires_at).label("lease_s"),
             SecondsBetween(now(), d.c.deadline_at).label("deadline_s"),
@@ -57,12 +60,58 @@ def extend(rows: list[dict[str, Any]], *, ttl_s: float) -> sa.Update:
     )
 
 
-def confirm_attempts(rows: list[dict[str, Any]]) -> sa.Update:
-    b = batch_rows("b", {"id": sa.Uuid(), "epoch": sa.BigInteger()}, rows)
+@cache
+def confirm_attempts() -> sa.Update:
+    b = batch_rows("b", {"id": sa.Uuid(), "epoch": sa.BigInteger()})
     return (
         sa.update(a)
         .where(a.c.dispatch_id == b.c.id, a.c.epoch == b.c.epoch, a.c.confirmed_at.is_(None))
         .values(confirmed_at=now())
+    )
+
+
+@cache
+def held_leases() -> sa.Select[Any]:
+    b = batch_rows("b", LEASE_KEY)
+    return (
+        sa.select(d.c.id, d.c.tenant_id, d.c.epoch, a.c.nonce)
+        .select_from(b)
+        .join(d, sa.and_(*_held(b)))
+        .join(a, sa.and_(a.c.dispatch_id == d.c.id, a.c.epoch == d.c.epoch))
+    )
+
+
+REBIND: dict[str, Any] = {**LEASE_KEY, "new_hash": sa.Text(), "new_incarnation": sa.BigInteger()}
+
+
+@cache
+def rebind() -> sa.Update:
+    """The same lease in its worker's next life: what the old process still sends no longer fits."""
+    b = batch_rows("b", REBIND)
+    return (
+        sa.update(d)
+        .where(*_held(b))
+        .values(
+            lease_hash=b.c.new_hash,
+            incarnation=b.c.new_incarnation,
+            lease_expires_at=seconds_from_now(sa.bindparam("grace_s", type_=sa.Float())),
+        )
+        .returning(d.c.id)
+    )
+
+
+@cache
+def rebind_attempts() -> sa.Update:
+    b = batch_rows("b", REBIND)
+    return (
+        sa.update(a)
+        .where(
+            a.c.dispatch_id == b.c.id,
+            a.c.epoch == b.c.epoch,
+            a.c.incarnation == b.c.incarnation,
+            a.c.ended_at.is_(None),
+        )
+        .values(incarnation=b.c.new_incarnation)
     )
 
 
@@ -74,7 +123,7 @@ def _held(b: sa.TableValuedAlias) -> tuple[sa.ColumnElement[bool], ...]:
         d.c.lease_hash == b.c.lease_hash,
         d.c.worker_id == b.c.worker_id,
         d.c.incarnation == b.c.incarnation,
-        d.c.status == DispatchStatus.LEASED,
+        d.c.status == constant(DispatchStatus.LEASED),
     )
 
 
@@ -83,10 +132,11 @@ def _held(b: sa.TableValuedAlias) -> tuple[sa.ColumnElement[bool], ...]:
 _RELEASED: dict[str, Any] = {"lease_hash": None, "lease_expires_at": None, "deadline_at": None}
 
 
-def finish(rows: list[dict[str, Any]], event: DispatchEvent) -> sa.Update:
+@cache
+def finish(event: DispatchEvent) -> sa.Update:
     """Complete, fail or cancel under the lease: the row that decides the outcome."""
     columns = {**LEASE_KEY, "error_class": sa.Text(), "last_error": sa.Text(), "provider_job_id": sa.Text()}
-    b = batch_rows("b", columns, rows)
+    b = batch_rows("b", columns)
     return (
         sa.update(d)
         .where(*_held(b))
@@ -141,7 +191,8 @@ def requeue(rows: list[dict[str, Any]]) -> sa.Update:
     )
 
 
-def end_attempts(rows: list[dict[str, Any]]) -> sa.Update:
+@cache
+def end_attempts() -> sa.Update:
     columns: dict[str, Any] = {
         "id": sa.Uuid(),
         "epoch": sa.BigInteger(),
@@ -149,7 +200,7 @@ def end_attempts(rows: list[dict[str, Any]]) -> sa.Update:
         "request_digest": sa.Text(),
         "status": sa.Text(),
     }
-    b = batch_rows("b", columns, rows)
+    b = batch_rows("b", columns)
     return (
         sa.update(a)
         .where(a.c.dispatch_id == b.c.id, a.c.epoch == b.c.epoch, a.c.ended_at.is_(None))
@@ -157,7 +208,8 @@ def end_attempts(rows: list[dict[str, Any]]) -> sa.Update:
     )
 
 
-def insert_settlements(rows: list[dict[str, Any]]) -> sa.Insert:
+@cache
+def insert_settlements() -> sa.Insert:
     columns: dict[str, Any] = {
         "id": sa.Uuid(),
         "dispatch_id": sa.Uuid(),
@@ -166,7 +218,7 @@ def insert_settlements(rows: list[dict[str, Any]]) -> sa.Insert:
         "outcome": sa.Text(),
         "detail": sa.Text(),
     }
-    b = batch_rows("b", columns, rows)
+    b = batch_rows("b", columns)
     listed = sa.select(*b.c, sa.literal(0, sa.Integer()), now(), now())
     return sa.insert(settlements).from_select([*columns, "tries", "next_try_at", "created_at"], listed)
 
@@ -193,7 +245,7 @@ def cancel_waiting(dispatch_id: DispatchId) -> sa.Update:
 def request_cancel(dispatch_id: DispatchId) -> sa.Update:
     return (
         sa.update(d)
-        .where(d.c.id == dispatch_id, d.c.status == DispatchStatus.LEASED)
+        .where(d.c.id == dispatch_id, d.c.status == constant(DispatchStatus.LEASED))
         .values(cancel_requested_at=sa.func.coalesce(d.c.cancel_requested_at, now()))
         .returning(*d.c)
     )
@@ -228,7 +280,7 @@ def _end_waiting(event: DispatchEvent) -> sa.Update:
 def promote(*, rows: int) -> sa.Update:
     due = (
         sa.select(d.c.id)
-        .where(d.c.status == DispatchStatus.DELAYED, d.c.run_at <= now())
+        .where(d.c.status == constant(DispatchStatus.DELAYED), d.c.run_at <= now())
         .order_by(d.c.run_at)
         .limit(rows)
         .with_for_update(skip_locked=True)
@@ -247,7 +299,7 @@ def expired(*, rows: int) -> sa.Select[Any]:
     return (
         sa.select(*d.c, (d.c.deadline_at < now()).label("past_deadline"))
         .where(
-            d.c.status == DispatchStatus.LEASED,
+            d.c.status == constant(DispatchStatus.LEASED),
             sa.or_(d.c.lease_expires_at < now(), d.c.deadline_at < now()),
         )
         .limit(rows)
@@ -258,7 +310,7 @@ def expired(*, rows: int) -> sa.Select[Any]:
 def leased_by(worker_id: WorkerId) -> sa.Select[Any]:
     return (
         sa.select(*d.c)
-        .where(d.c.status == DispatchStatus.LEASED, d.c.worker_id == worker_id)
+        .where(d.c.status == constant(DispatchStatus.LEASED), d.c.worker_id == worker_id)
         .order_by(d.c.id)
         .with_for_update()
     )

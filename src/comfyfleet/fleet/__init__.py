@@ -11,8 +11,17 @@ from comfyfleet.fleet.fleets import (
     retire_fleet_secret,
 )
 from comfyfleet.fleet.lifecycle import WorkerEvent, WorkerStatus
-from comfyfleet.fleet.model import Fleet, FleetRules, NewWorker, Registration, Worker
-from comfyfleet.fleet.presence import authenticate_worker, hold_workers, touch_worker
+from comfyfleet.fleet.model import Fleet, FleetRules, NewWorker, Registration, Sighting, Standing, Worker
+from comfyfleet.fleet.presence import (
+    authenticate_worker,
+    authenticate_workers,
+    fleet_workflows,
+    hold_workers,
+    own_workflows,
+    refusal,
+    take_turns,
+    touch_workers,
+)
 from comfyfleet.fleet.register import allowed_workflows, register_worker
 
 __all__ = [
@@ -20,24 +29,31 @@ __all__ = [
     "FleetRules",
     "NewWorker",
     "Registration",
+    "Sighting",
+    "Standing",
     "Worker",
     "WorkerEvent",
     "WorkerStatus",
     "allowed_workflows",
     "assign_workflow",
     "authenticate_worker",
+    "authenticate_workers",
     "create_fleet",
     "deregister_worker",
     "find_fleet",
+    "fleet_workflows",
     "get_worker",
     "hold_workers",
     "list_fleets",
     "make_fleet_secret",
     "move_worker",
+    "own_workflows",
+    "refusal",
     "register_worker",
     "require_fleet_secret",
     "retire_fleet_secret",
     "retire_stale",
     "rotate_token",
-    "touch_worker",
+    "take_turns",
+    "touch_workers",
 ]

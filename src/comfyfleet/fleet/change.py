@@ -4,6 +4,8 @@ from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
 from comfyfleet.fleet.lifecycle import WORKER, WorkerEvent
 from comfyfleet.fleet.model import Worker
+from comfyfleet.fleet.presence import take_turns
+from comfyfleet.fleet.register import TOKEN_BYTES
 from comfyfleet.kernel.errors import NotFound, Superseded
 from comfyfleet.kernel.ids import WorkerId
 from comfyfleet.kernel.secret import Secret, new_secret
@@ -21,6 +23,7 @@ async def get_worker(tx: ControlTx, worker_id: str) -> Worker:
 async def move_worker(tx: ControlTx, worker_id: str, event: WorkerEvent) -> Worker:
     """Approve, drain or revoke. One that is there already stays: asking twice is asking once."""
     worker = await get_worker(tx, worker_id)
+    await take_turns(tx, [worker.id])
     row = await tx.maybe(sql.move_worker(worker.id, event))
     if row is not None:
         return Worker.from_row(row)
@@ -32,6 +35,7 @@ async def move_worker(tx: ControlTx, worker_id: str, event: WorkerEvent) -> Work
 
 async def deregister_worker(tx: ControlTx, worker: Worker) -> Worker:
     """By its own word. An older process cannot sign the newer one off."""
+    await take_turns(tx, [worker.id])
     row = await tx.maybe(sql.lock_worker(worker.worker_id, window_s=0.0))
     if row is None or row.incarnation != worker.incarnation:
         raise Superseded(worker.worker_id)
@@ -41,7 +45,7 @@ async def deregister_worker(tx: ControlTx, worker: Worker) -> Worker:
 
 
 async def rotate_token(tx: ControlTx, worker_id: str) -> Secret:
-    worker, token = await get_worker(tx, worker_id), new_secret()
+    worker, token = await get_worker(tx, worker_id), new_secret(size=TOKEN_BYTES)
     await tx.one(sql.replace_token(worker.id, token.digest()))
     return token
 

@@ -55,6 +55,7 @@ class Worker:
     fleet_id: FleetId | None
     status: WorkerStatus
     incarnation: int
+    token_hash: str = field(repr=False)
     max_concurrency: int
     current_load: int
     last_seen_at: datetime
@@ -68,11 +69,32 @@ class Worker:
             fleet_id=row.fleet_id,
             status=WorkerStatus(row.status),
             incarnation=row.incarnation,
+            token_hash=row.token_hash,
             max_concurrency=row.max_concurrency,
             current_load=row.current_load,
             last_seen_at=row.last_seen_at,
             created_at=row.created_at,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What decides whether a worker may take work at this instant."""
+
+    id: WorkerId
+    fleet_id: FleetId | None
+    status: str
+    incarnation: int
+    token_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A worker was heard of, so many seconds ago, with so many jobs at hand."""
+
+    worker_id: WorkerId
+    ago_s: float
+    current_load: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,40 +1,75 @@
-"""Who is calling, and may it work now?"""
+"""Who is calling, may it work now, and when was it last heard of? For many at once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.fleet import sql
-from comfyfleet.fleet.lifecycle import WorkerStatus
-from comfyfleet.fleet.model import Worker
-from comfyfleet.kernel.errors import Superseded, Unauthenticated
-from comfyfleet.kernel.ids import WorkerId
+from comfyfleet.fleet.lifecycle import LIVE
+from comfyfleet.fleet.model import Sighting, Standing, Worker
+from comfyfleet.kernel.errors import FleetError, Superseded, Unauthenticated
+from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId
 from comfyfleet.kernel.secret import Secret
 
 
-async def authenticate_worker(tx: ControlTx, presented: Secret, *, worker_id: str) -> Worker:
-    """By its bearer token. A name that exists under another token was taken over by a newer process."""
-    row = await tx.maybe(sql.by_token(presented.digest()))
-    if row is None or row.worker_id != worker_id:
-        if row is None and await tx.maybe(sql.by_name(worker_id)) is not None:
-            raise Superseded(worker_id)
-        raise Unauthenticated("The worker token is not valid. Register again.")
-    worker = Worker.from_row(row)
-    if worker.status in (WorkerStatus.REVOKED, WorkerStatus.GONE):
-        raise Unauthenticated(f"This worker is {worker.status.value}. Register again.")
+async def authenticate_workers(
+    tx: ControlTx, presented: Sequence[tuple[Secret, str]]
+) -> list[Worker | Superseded | Unauthenticated]:
+    """By bearer token and name. A name that exists under another token was taken over by a newer process."""
+    digests = [secret.digest() for secret, _ in presented]
+    by_token = {row.token_hash: Worker.from_row(row) for row in await tx.all(sql.by_tokens(digests))}
+    strangers = [name for digest, (_, name) in zip(digests, presented, strict=True) if digest not in by_token]
+    taken = {row.worker_id for row in await tx.all(sql.by_names(strangers))} if strangers else set()
+    return [_judge(by_token.get(digest), name, taken) for digest, (_, name) in zip(digests, presented, strict=True)]
+
+
+def _judge(worker: Worker | None, name: str, taken: Collection[str]) -> Worker | Superseded | Unauthenticated:
+    if worker is None and name in taken:
+        return Superseded(name)
+    if worker is None or worker.worker_id != name:
+        return Unauthenticated("The worker token is not valid. Register again.")
+    if worker.status not in LIVE:
+        return Unauthenticated(f"This worker is {worker.status.value}. Register again.")
     return worker
 
 
-async def hold_workers(tx: ControlTx, workers: Sequence[Worker]) -> dict[WorkerId, Worker]:
-    """Those that may take work at this instant, locked until the transaction ends: a revocation waits, or wins."""
-    held = {}
-    known = {worker.id: worker for worker in workers}
-    for row in await tx.all(sql.hold_workers(sorted(known))):
-        worker = Worker.from_row(row)
-        same_life = worker.incarnation == known[worker.id].incarnation
-        if same_life and worker.status is WorkerStatus.APPROVED:
-            held[worker.id] = worker
-    return held
+async def authenticate_worker(tx: ControlTx, presented: Secret, *, worker_id: str) -> Worker:
+    """The same for one."""
+    found = (await authenticate_workers(tx, [(presented, worker_id)]))[0]
+    if isinstance(found, FleetError):
+        raise found
+    return found
 
 
-async def touch_worker(tx: ControlTx, worker: Worker, *, current_load: int) -> None:
-    await tx.run(sql.touch(worker.id, current_load=current_load))
+async def hold_workers(tx: ControlTx, worker_ids: Collection[WorkerId]) -> dict[WorkerId, Standing]:
+    """As they stand at this instant, held until the transaction ends: a revocation waits, or wins."""
+    await take_turns(tx, worker_ids)
+    rows = await tx.all(sql.workers_now(), rows=batch([{"id": each} for each in worker_ids]))
+    return {row.id: Standing(**row._mapping) for row in rows}
+
+
+def refusal(now: Standing | None, known: Worker) -> Superseded | Unauthenticated | None:
+    """Why a worker known from before gets no answer, if it does not."""
+    if now is not None and now.incarnation != known.incarnation:
+        return Superseded(known.worker_id)
+    if now is None or now.status not in LIVE or now.token_hash != known.token_hash:
+        return Unauthenticated("The worker token is no longer valid. Register again.")
+    return None
+
+
+async def take_turns(tx: ControlTx, worker_ids: Collection[WorkerId]) -> None:
+    """Whoever leases for a worker, or changes what it may do, comes after the one before has committed."""
+    await tx.all(sql.take_turns(), rows=batch([{"id": each} for each in worker_ids]))
+
+
+async def touch_workers(tx: ControlTx, sightings: Sequence[Sighting]) -> None:
+    await tx.run(sql.touch(sightings))
+
+
+async def own_workflows(tx: ControlTx, worker_ids: Collection[WorkerId]) -> list[tuple[WorkerId, WorkflowId]]:
+    """What workers registered with by name, as far as it is active."""
+    return [(row.worker_id, row.workflow_id) for row in await tx.all(sql.own_workflows(sorted(worker_ids)))]
+
+
+async def fleet_workflows(tx: ControlTx, fleet_id: FleetId) -> frozenset[WorkflowId]:
+    return frozenset(row.id for row in await tx.all(sql.workflows_of_fleet(fleet_id)))

@@ -8,6 +8,7 @@ from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
 from comfyfleet.fleet.lifecycle import WORKER, WorkerEvent, WorkerStatus
 from comfyfleet.fleet.model import Fleet, FleetRules, NewWorker, Registration, Worker
+from comfyfleet.fleet.presence import take_turns
 from comfyfleet.kernel.errors import Forbidden, InvalidInput, LimitReached
 from comfyfleet.kernel.ids import WorkerId, WorkflowId
 from comfyfleet.kernel.secret import Secret, new_secret
@@ -15,6 +16,7 @@ from comfyfleet.kernel.secret import Secret, new_secret
 WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 CONCURRENCY_MAX = 1000
 RETRY_AFTER_S = 60
+TOKEN_BYTES = 48  # 64 characters, as the seeds have it
 
 
 async def register_worker(
@@ -27,10 +29,14 @@ async def register_worker(
     _check(new, fleet, own_workflows)
     if fleet is not None:
         await _require_room(tx, new, fleet, rules)
-    found = await tx.maybe(sql.lock_worker(new.worker_id, window_s=rules.takeover_window_s))
-    token = new_secret()
+    found = await tx.maybe(sql.by_name(new.worker_id))
+    if found is not None:
+        await take_turns(tx, [found.id])
+        found = await tx.one(sql.lock_worker(new.worker_id, window_s=rules.takeover_window_s))
+    token = new_secret(size=TOKEN_BYTES)
     row = await _insert(tx, new, fleet, token, rules) if found is None else None
     if row is None:
+        # Two came with a new name at once, and this one was second.
         found = found or await tx.one(sql.lock_worker(new.worker_id, window_s=rules.takeover_window_s))
         row = await _take_over(tx, found, new, fleet, token, rules)
     await _write_workflows(tx, row.id, own_workflows)

@@ -1,12 +1,14 @@
 """Statements over fleets and workers."""
 
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from comfyfleet.db.dialect import batch_rows, insert_once, now, seconds_from_now
+from comfyfleet.db.dialect import HeldToTheEnd, Larger, batch_rows, insert_once, now, seconds_from_now
 from comfyfleet.db.tables import (
     comfyui_fleets,
     comfyui_workers,
@@ -16,7 +18,7 @@ from comfyfleet.db.tables import (
     workflows,
 )
 from comfyfleet.fleet.lifecycle import LIVE, WORKER, WorkerEvent, WorkerStatus
-from comfyfleet.fleet.model import NewWorker
+from comfyfleet.fleet.model import NewWorker, Sighting
 from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId, new_id
 
 f, w, a = comfyui_fleets, comfyui_workers, comfyui_workflow_fleets
@@ -172,22 +174,53 @@ def replace_token(row_id: WorkerId, token_hash: str) -> sa.Update:
     return sa.update(w).where(w.c.id == row_id).values(token_hash=token_hash).returning(*w.c)
 
 
-def by_token(token_hash: str) -> sa.Select[Any]:
-    return sa.select(*w.c).where(w.c.token_hash == token_hash)
+def by_tokens(token_hashes: list[str]) -> sa.Select[Any]:
+    b = batch_rows("b", {"token_hash": sa.Text()}, [{"token_hash": each} for each in token_hashes])
+    return sa.select(*w.c).join(b, b.c.token_hash == w.c.token_hash)
+
+
+def by_names(worker_ids: list[str]) -> sa.Select[Any]:
+    b = batch_rows("b", {"worker_id": sa.Text()}, [{"worker_id": each} for each in worker_ids])
+    return sa.select(w.c.worker_id).join(b, b.c.worker_id == w.c.worker_id)
 
 
 def by_name(worker_id: str) -> sa.Select[Any]:
     return sa.select(*w.c).where(w.c.worker_id == worker_id)
 
 
-def hold_workers(row_ids: list[WorkerId]) -> sa.Select[Any]:
-    """Locked in one order, so that two batches never wait for each other."""
-    asked = batch_rows("asked", {"id": sa.Uuid()}, [{"id": each} for each in row_ids])
-    return sa.select(*w.c).join(asked, asked.c.id == w.c.id).order_by(w.c.id).with_for_update(of=w)
+@cache
+def take_turns() -> sa.Select[Any]:
+    """One after the other in one order, so that two batches never wait for each other. Costs no write."""
+    b = batch_rows("b", {"id": sa.Uuid()})
+    ordered = sa.select(b.c.id).order_by(b.c.id).subquery("ordered")
+    return sa.select(HeldToTheEnd(ordered.c.id))
 
 
-def touch(row_id: WorkerId, *, current_load: int) -> sa.Update:
-    return sa.update(w).where(w.c.id == row_id).values(last_seen_at=now(), current_load=current_load)
+@cache
+def workers_now() -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()})
+    return sa.select(w.c.id, w.c.fleet_id, w.c.status, w.c.incarnation, w.c.token_hash).join(b, b.c.id == w.c.id)
+
+
+def touch(sightings: Sequence[Sighting]) -> sa.Update:
+    rows = [{"id": each.worker_id, "ago_s": each.ago_s, "load": each.current_load} for each in sightings]
+    b = batch_rows("b", {"id": sa.Uuid(), "ago_s": sa.Float(), "load": sa.Integer()}, rows)
+    seen_at = seconds_from_now(-b.c.ago_s)
+    return (
+        sa.update(w)
+        .where(w.c.id == b.c.id)
+        .values(last_seen_at=Larger(w.c.last_seen_at, seen_at), current_load=b.c.load)
+    )
+
+
+def own_workflows(row_ids: list[WorkerId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in row_ids])
+    return (
+        sa.select(worker_workflows.c.worker_id, worker_workflows.c.workflow_id)
+        .join(b, b.c.id == worker_workflows.c.worker_id)
+        .join(workflows, workflows.c.id == worker_workflows.c.workflow_id)
+        .where(workflows.c.is_active)
+    )
 
 
 def forget_workflows(row_id: WorkerId) -> sa.Delete:

@@ -3,7 +3,7 @@
     FleetError
     ├── NotFound                 404
     ├── Conflict                 409   IllegalMove  DuplicateKey  AlreadyExists  UploadMissing  UploadMismatch
-    │                                  LeaseLost  Superseded
+    │                                  LeaseLost  LeasesOpen  OutputMissing  Superseded
     ├── Refused                  422   InsufficientTokens  BalanceLimit  InvalidInput  InvalidCursor  LinkSpent
     │   └── LimitReached         429
     ├── Unauthenticated          401
@@ -104,6 +104,26 @@ class LeaseLost(Conflict):
 
     def __init__(self, dispatch_id: object, reason: str) -> None:
         super().__init__(dispatch_id=str(dispatch_id), reason=reason)
+
+
+class OutputMissing(Conflict):
+    """A worker says that it is done, and what it made is not in the store."""
+
+    code = "output_missing"
+    text = "The output {path!r} is {problem}. Upload it, then complete again."
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path=path, problem=problem)
+
+
+class LeasesOpen(Conflict):
+    """A worker signs off while it still holds work."""
+
+    code = "leases_open"
+    text = "Worker {worker_id!r} still holds {count} leases. Complete them or give them back first."
+
+    def __init__(self, worker_id: str, count: int) -> None:
+        super().__init__(worker_id=worker_id, count=count)
 
 
 class Superseded(Conflict):

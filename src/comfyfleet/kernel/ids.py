@@ -1,5 +1,6 @@
 """Identities. Every id is a UUIDv7: unique without coordination, sortable by age."""
 
+from datetime import datetime
 from typing import NewType
 from uuid import UUID
 
@@ -18,8 +19,14 @@ DispatchId = NewType("DispatchId", UUID)  # the same UUID as its job's
 WorkflowId = NewType("WorkflowId", UUID)
 WorkerId = NewType("WorkerId", UUID)
 FleetId = NewType("FleetId", UUID)
+SettlementId = NewType("SettlementId", UUID)
 LaneId = NewType("LaneId", int)
 
 
 def new_id() -> UUID:
     return uuid_utils.compat.uuid7()
+
+
+def id_at(at: datetime) -> UUID:
+    """As if it had been made then: for names that must sort by the database's clock, not by this machine's."""
+    return uuid_utils.compat.uuid7(nanoseconds=int(at.timestamp() * 1_000_000) * 1_000)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from comfyfleet.kernel.errors import IllegalMove
@@ -42,7 +43,7 @@ class Lifecycle(Generic[S, E]):
     def events(self) -> list[E]:
         return list(self._targets)
 
-    @property
+    @cached_property
     def terminal(self) -> list[S]:
         return [state for state in self.states if not any(source == state for source, _ in self.moves)]
 

@@ -30,5 +30,5 @@ class Secret:
     __str__ = __repr__
 
 
-def new_secret(*, prefix: str = "") -> Secret:
-    return Secret(prefix + secrets.token_urlsafe(SECRET_BYTES))
+def new_secret(*, prefix: str = "", size: int = SECRET_BYTES) -> Secret:
+    return Secret(prefix + secrets.token_urlsafe(size))

@@ -1,9 +1,9 @@
 """The token ledger of one tenant: credit, reserve, then exactly one of consume and refund."""
 
-from comfyfleet.ledger.credit import credit_wallet
+from comfyfleet.ledger.credit import credit_on_record, credit_wallet
 from comfyfleet.ledger.model import Receipt, Tokens, Transaction, TransactionType, Wallet
 from comfyfleet.ledger.read import get_wallet, list_transactions
-from comfyfleet.ledger.reserve import reserve_tokens
+from comfyfleet.ledger.reserve import reserve_each, reserve_tokens
 from comfyfleet.ledger.settle import consume_tokens, refund_tokens
 
 __all__ = [
@@ -13,9 +13,11 @@ __all__ = [
     "TransactionType",
     "Wallet",
     "consume_tokens",
+    "credit_on_record",
     "credit_wallet",
     "get_wallet",
     "list_transactions",
     "refund_tokens",
+    "reserve_each",
     "reserve_tokens",
 ]

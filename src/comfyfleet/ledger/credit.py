@@ -1,10 +1,11 @@
 """Tokens come in: a payment, or an operator's gift."""
 
+from comfyfleet.audit import Action, Actor, ChainSigner, record_tenant_action
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import BalanceLimit, DuplicateKey, InvalidInput
 from comfyfleet.kernel.ids import UserId
 from comfyfleet.ledger import sql
-from comfyfleet.ledger.model import BALANCE_MAX, CREDIT_MAX, Receipt, Tokens, Transaction
+from comfyfleet.ledger.model import BALANCE_MAX, CREDIT_MAX, Receipt, Tokens, Transaction, TransactionType
 
 PROVIDER_ID_CHARS_MAX = 255
 
@@ -26,3 +27,21 @@ async def credit_wallet(tx: TenantTx, user_id: UserId, amount: Tokens, *, provid
     if await tx.maybe(sql.move_balance(wallet.id, amount, balance_max=BALANCE_MAX)) is None:
         raise BalanceLimit(balance_max=BALANCE_MAX)
     return Receipt(Transaction.from_row(row), replayed=False)
+
+
+async def credit_on_record(
+    tx: TenantTx,
+    user_id: UserId,
+    amount: Tokens,
+    *,
+    provider_transaction_id: str,
+    actor: Actor,
+    signer: ChainSigner,
+) -> Receipt:
+    """As every edge does it: a credit that moves tokens stands in the tenant's audit chain, or does not happen."""
+    receipt = await credit_wallet(tx, user_id, amount, provider_transaction_id=provider_transaction_id)
+    if not receipt.replayed:
+        detail = {"amount": amount, "provider_transaction_id": provider_transaction_id, "user_id": user_id}
+        action = Action(TransactionType.PAYMENT_CREDIT, str(receipt.transaction.id), detail)
+        await record_tenant_action(tx, actor, action, signer=signer)
+    return receipt

@@ -1,8 +1,10 @@
 """Tokens are set aside for a job."""
 
+from collections.abc import Mapping
+
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import DuplicateKey, InsufficientTokens, InvalidInput
-from comfyfleet.kernel.ids import JobId, UserId
+from comfyfleet.kernel.ids import JobId, UserId, new_id
 from comfyfleet.ledger import sql
 from comfyfleet.ledger.model import CREDIT_MAX, REFUNDED_BALANCE_MAX, Receipt, Tokens, Transaction, TransactionType
 
@@ -25,3 +27,21 @@ async def reserve_tokens(tx: TenantTx, user_id: UserId, amount: Tokens, *, job_i
         left = await tx.one(sql.wallet_of(user_id))
         raise InsufficientTokens(required_tokens=amount, available_tokens=left.balance)
     return Receipt(Transaction.from_row(row), replayed=False)
+
+
+async def reserve_each(tx: TenantTx, user_id: UserId, amounts: Mapping[JobId, Tokens]) -> None:
+    """For new jobs of one user, all or none: as `reserve_tokens` for each, in a few statements for all."""
+    if not amounts:
+        return
+    if not all(0 <= amount <= CREDIT_MAX for amount in amounts.values()):
+        raise InvalidInput("amount", f"must be from 0 to {CREDIT_MAX}")
+    await tx.maybe(sql.insert_wallet(user_id))
+    wallet = await tx.one(sql.wallet_of(user_id))
+    rows = [{"id": new_id(), "job_id": job_id, "amount": -amount} for job_id, amount in amounts.items()]
+    written = {row.job_id for row in await tx.all_each(sql.insert_reserves(wallet.id), rows)}
+    if missing := amounts.keys() - written:
+        raise DuplicateKey(str(min(missing)))
+    total = sum(amounts.values())
+    if await tx.maybe(sql.move_balance(wallet.id, -total, balance_max=REFUNDED_BALANCE_MAX)) is None:
+        left = await tx.one(sql.wallet_of(user_id))
+        raise InsufficientTokens(required_tokens=total, available_tokens=left.balance)

@@ -73,6 +73,18 @@ def insert_reserve(wallet_id: WalletId, *, amount: int, job_id: JobId) -> sa.Ins
     )
 
 
+def insert_reserves(wallet_id: WalletId) -> sa.Insert:
+    """For many at once, each with its id, job and amount."""
+    given = {name: sa.bindparam(name, type_=t.c[name].type) for name in ("id", "job_id", "amount")}
+    return (
+        insert_once(t)
+        .values(
+            tenant_id=BOUND_TENANT, wallet_id=wallet_id, type=TransactionType.JOB_RESERVE, created_at=now(), **given
+        )
+        .returning(t.c.job_id)
+    )
+
+
 def insert_end(job_id: JobId, ending: TransactionType) -> sa.Insert:
     """Consume (0) or refund (all of it). The amount and the wallet are the reservation's own."""
     amount = -t.c.amount if ending is TransactionType.JOB_REFUND else sa.literal(0, sa.BigInteger())

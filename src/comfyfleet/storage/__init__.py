@@ -1,6 +1,7 @@
 """Files and the objects behind them: announce, confirm, read, delete. Back ends are chosen by `bootstrap`."""
 
 from comfyfleet.storage.announce import announce_upload, prepare_upload, read_unfinished, sign_upload
+from comfyfleet.storage.collect import abandon_uploads, forget_files, list_long_deleted
 from comfyfleet.storage.confirm import assemble_upload, confirm_upload
 from comfyfleet.storage.lifecycle import FileStatus
 from comfyfleet.storage.model import (
@@ -31,12 +32,15 @@ __all__ = [
     "SingleUpload",
     "StoredObject",
     "UploadedPart",
+    "abandon_uploads",
     "announce_upload",
     "assemble_upload",
     "confirm_upload",
     "delete_file",
     "erase_object",
+    "forget_files",
     "list_files",
+    "list_long_deleted",
     "object_key",
     "prepare_upload",
     "read_file",

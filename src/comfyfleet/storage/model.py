@@ -14,6 +14,7 @@ from comfyfleet.storage.lifecycle import FileStatus
 
 MIB = 1024**2
 KEY_CHARS_MAX = 512
+NAMES_MAX = 100_000
 URL_LIFE_S_MAX = 7 * 86_400  # what S3 allows
 
 Disk = Literal["s3", "local"]
@@ -38,6 +39,12 @@ def object_key(*segments: str | UUID) -> ObjectKey:
 
 def file_key(tenant_id: TenantId, file_id: FileId) -> ObjectKey:
     return object_key("tenants", tenant_id, "files", file_id)
+
+
+def check_names(names: list[str]) -> list[str]:
+    if len(names) > NAMES_MAX:
+        raise InvalidInput("prefix", f"holds more than {NAMES_MAX} names")
+    return sorted(names)
 
 
 def check_url_life(expires_s: int) -> int:
@@ -170,6 +177,12 @@ class ObjectStore(Protocol):
         """Small objects of the control plane's own."""
 
     async def read(self, key: ObjectKey, *, bytes_max: int) -> bytes: ...
+
+    async def list_names(self, prefix: ObjectKey) -> list[str]:
+        """What stands directly under it, in order: objects, and folders with a slash at their end.
+
+        A folder may outlive its last object.
+        """
 
     async def start_multipart(self, key: ObjectKey, *, media_type: str) -> str: ...
 

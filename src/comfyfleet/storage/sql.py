@@ -1,11 +1,11 @@
-"""Statements over files. Each names the owner: another user's file is not there."""
+"""Statements over files. Each names the owner, but those of upkeep: another user's file is not there."""
 
 from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
-from comfyfleet.db.dialect import now
+from comfyfleet.db.dialect import batch_rows, now, seconds_from_now
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import files
 from comfyfleet.kernel.ids import FileId, UserId
@@ -70,3 +70,38 @@ def _move(file_id: FileId, user_id: UserId, event: FileEvent) -> sa.Update:
         .values(status=FILE.target(event))
         .returning(*f.c)
     )
+
+
+# ── over a whole pool: upkeep ───────────────────────────────────────────────────────────────
+
+
+def abandon_uploads(*, age_s: float, rows: int) -> sa.Update:
+    """Announced so long ago that no signed request for them can still be alive."""
+    old = (
+        sa.select(f.c.id)
+        .where(f.c.status == FileStatus.PENDING, f.c.created_at < seconds_from_now(-age_s))
+        .order_by(f.c.id)
+        .limit(rows)
+        .with_for_update(skip_locked=True)
+        .cte("old")
+    )
+    return (
+        sa.update(f)
+        .where(f.c.id.in_(sa.select(old.c.id)), f.c.status == FileStatus.PENDING)
+        .values(status=FILE.target(FileEvent.DELETE), deleted_at=now())
+        .returning(f.c.id)
+    )
+
+
+def long_deleted(disk: str, *, age_s: float, rows: int) -> sa.Select[Any]:
+    return (
+        sa.select(*f.c)
+        .where(f.c.status == FileStatus.DELETED, f.c.disk == disk, f.c.deleted_at < seconds_from_now(-age_s))
+        .order_by(f.c.id)
+        .limit(rows)
+    )
+
+
+def forget_files(file_ids: list[FileId]) -> sa.Delete:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in file_ids])
+    return sa.delete(f).where(f.c.status == FileStatus.DELETED, f.c.id.in_(sa.select(b.c.id)))

@@ -12,6 +12,7 @@ from comfyfleet.tenants.read import (
     get_user_of,
     list_tenants,
     list_users,
+    weights_of,
 )
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "list_users",
     "move_tenant",
     "normal_email",
+    "weights_of",
 ]

@@ -1,5 +1,6 @@
 """Look tenants and users up."""
 
+from collections.abc import Collection
 from uuid import UUID
 
 from comfyfleet.db import ControlTx
@@ -27,6 +28,11 @@ async def find_tenant(tx: ControlTx, name: str) -> Tenant:
     if row is None:
         raise NotFound("tenant", name)
     return Tenant.from_row(row)
+
+
+async def weights_of(tx: ControlTx, tenant_ids: Collection[TenantId]) -> dict[TenantId, int]:
+    """Their shares of the fleet beside one another."""
+    return {row.id: row.weight for row in await tx.all(sql.weights_of(sorted(tenant_ids)))}
 
 
 async def list_tenants(tx: ControlTx, request: PageRequest) -> Page[Tenant]:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from comfyfleet.db.dialect import insert_once, now
+from comfyfleet.db.dialect import batch_rows, insert_once, now
 from comfyfleet.db.tables import tenants, users
 from comfyfleet.kernel.ids import TenantId, UserId, new_id
 from comfyfleet.tenants.lifecycle import TENANT, USER, TenantEvent, UserEvent
@@ -25,6 +25,11 @@ def tenant_by_id(tenant_id: TenantId) -> sa.Select[Any]:
 
 def tenant_by_slug(slug: str) -> sa.Select[Any]:
     return sa.select(*tenants.c).where(tenants.c.slug == slug)
+
+
+def weights_of(tenant_ids: list[TenantId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in tenant_ids])
+    return sa.select(tenants.c.id, tenants.c.weight).join(b, b.c.id == tenants.c.id)
 
 
 def tenant_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:

@@ -2,6 +2,7 @@
 
 from comfyfleet.db import ControlTx
 from comfyfleet.kernel.errors import InvalidInput, NotFound
+from comfyfleet.kernel.ids import WorkflowId
 from comfyfleet.kernel.page import Page, PageRequest
 from comfyfleet.workflows import sql
 from comfyfleet.workflows.model import Workflow
@@ -12,6 +13,14 @@ async def find_workflow(tx: ControlTx, slug: str) -> Workflow:
     if row is None:
         raise NotFound("workflow", slug)
     return Workflow.from_row(row)
+
+
+async def read_graph(tx: ControlTx, workflow_id: WorkflowId) -> bytes:
+    """As it came in."""
+    row = await tx.maybe(sql.graph_of(workflow_id))
+    if row is None:
+        raise NotFound("workflow", workflow_id)
+    return bytes(row.graph)
 
 
 async def require_active(tx: ControlTx, slugs: list[str]) -> list[Workflow]:

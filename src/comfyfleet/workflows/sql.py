@@ -37,6 +37,10 @@ def by_slug(slug: str) -> sa.Select[Any]:
     return sa.select(*LISTED).where(workflows.c.slug == slug)
 
 
+def graph_of(workflow_id: WorkflowId) -> sa.Select[Any]:
+    return sa.select(workflows.c.graph).where(workflows.c.id == workflow_id)
+
+
 def by_slugs(slugs: list[str]) -> sa.Select[Any]:
     return sa.select(*LISTED).where(workflows.c.slug.in_(slugs))
 

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from comfyfleet import dispatch
+from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import Ended, FailureClass, QueueRules, blocks, sql
 from comfyfleet.dispatch.lease import sql as lease_sql
 from comfyfleet.house import House
@@ -64,7 +65,7 @@ async def test_a_row_that_was_cancelled_since_it_was_seen_is_not_claimed(queue: 
         "incarnation": holder.incarnation,
     }
     async with house.control_tx() as tx:
-        assert await tx.all(lease_sql.claim([seen], grace_s=15)) == []
+        assert await tx.all(lease_sql.claim(), rows=batch([seen]), grace_s=15.0) == []
     assert (await queue.row(dispatch_id)).status == "cancelled"
 
 
@@ -81,7 +82,7 @@ async def test_a_second_open_attempt_is_refused_by_the_index(queue: Queue, house
     }
     with pytest.raises(IntegrityError):
         async with house.control_tx() as tx:
-            await tx.run(lease_sql.insert_attempts([second]))
+            await tx.run(lease_sql.insert_attempts(), rows=batch([second]))
 
 
 async def test_a_second_settlement_is_refused_by_the_index(queue: Queue, house: House) -> None:
@@ -100,7 +101,7 @@ async def test_a_second_settlement_is_refused_by_the_index(queue: Queue, house: 
     }
     with pytest.raises(IntegrityError):
         async with house.control_tx() as tx:
-            await tx.run(sql.insert_settlements([again]))
+            await tx.run(sql.insert_settlements(), rows=batch([again]))
 
 
 async def test_of_two_probes_the_second_is_refused(queue: Queue, house: House, clock: ManualClock) -> None:

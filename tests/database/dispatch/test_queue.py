@@ -69,7 +69,7 @@ class Queue:
     async def lease(self, holder: Holder, **given: Any) -> Grant | None:
         ask = Ask(**{"holder": holder, "lanes": await self.all_lanes(), "leases_max": 1000, **given})
         async with self.house.control_tx() as tx:
-            return (await dispatch.lease_dispatches(tx, [ask], Leasing(SIGNER, self.rules))).get(ask)
+            return (await dispatch.lease_dispatches(tx, [ask], Leasing(SIGNER, self.rules))).grants.get(ask)
 
     async def beat(self, grant: Grant, holder: Holder) -> dispatch.Extended | None:
         async with self.house.control_tx() as tx:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from comfyfleet import dispatch
+from comfyfleet.checks import QUEUE, Finding, check_invariants
 from comfyfleet.db import Database, open_database
 from comfyfleet.dispatch import (
     Ask,
@@ -33,7 +34,6 @@ from comfyfleet.dispatch.failures import POLICIES
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId, WorkflowId, new_id
 from comfyfleet.kernel.secret import Secret
 from tests.conftest import Databases, ManualClock
-from tests.database.dispatch.invariants import INVARIANTS
 
 RULES = QueueRules(lease_ttl_s=60, grace_s=15, max_attempts=3, max_releases=2, run_deadline_s=600)
 SIGNER = LeaseSigner(Secret("the key that signs leases in tests"))
@@ -119,9 +119,9 @@ class QueueMachine(RuleBasedStateMachine):
             Ask(self.holders[worker], frozenset(self.lanes), slots, poll_id=f"p{number}-{new_id().hex}"): worker
             for number, worker in enumerate(workers)
         }
-        granted = self.do(self.tx(dispatch.lease_dispatches, list(asks), Leasing(SIGNER, RULES)))
+        granted = self.do(self.tx(dispatch.lease_dispatches, list(asks), Leasing(SIGNER, RULES))).grants
         got = [self._count_lease(grant, asks[ask]) for ask, grant in granted.items()]
-        again = self.do(self.tx(dispatch.lease_dispatches, list(granted), Leasing(SIGNER, RULES)))
+        again = self.do(self.tx(dispatch.lease_dispatches, list(granted), Leasing(SIGNER, RULES))).grants
         assert {ask: grant.token for ask, grant in again.items()} == {
             ask: grant.token for ask, grant in granted.items()
         }
@@ -264,9 +264,10 @@ class QueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_invariant_is_broken(self) -> None:
-        async def broken() -> list[str]:
-            async with self.database.engine.connect() as connection:
-                return [name for name, text in INVARIANTS.items() if (await connection.execute(sa.text(text))).first()]
+        async def broken() -> list[Finding]:
+            async with self.database.control_tx(read_only=True) as tx:
+                found = await check_invariants(tx, QUEUE, database="central", rules=RULES)
+            return [each for each in found if each.state != "ok"]
 
         assert self.do(broken()) == []
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from comfyfleet import fleet, workflows
-from comfyfleet.fleet import Fleet, FleetRules, NewWorker, Registration, Worker, WorkerEvent, WorkerStatus
+from comfyfleet.fleet import Fleet, FleetRules, NewWorker, Registration, Sighting, Worker, WorkerEvent, WorkerStatus
 from comfyfleet.fleet.lifecycle import WORKER
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import (
@@ -52,7 +52,8 @@ class Yard:
 
     async def held(self, worker: Worker) -> bool:
         async with self.house.control_tx() as tx:
-            return worker.id in await fleet.hold_workers(tx, [worker])
+            now = (await fleet.hold_workers(tx, [worker.id]))[worker.id]
+        return fleet.refusal(now, worker) is None and now.status == WorkerStatus.APPROVED
 
 
 @pytest.fixture
@@ -177,7 +178,7 @@ async def test_a_revocation_and_a_poll_take_turns(yard: Yard) -> None:
 
     async def poll() -> None:
         async with yard.house.control_tx() as tx:
-            assert made.worker.id in await fleet.hold_workers(tx, [made.worker])
+            assert made.worker.id in await fleet.hold_workers(tx, [made.worker.id])
             holding.set()
             await asyncio.sleep(0.2)
             assert not done.is_set()
@@ -199,7 +200,7 @@ async def test_leaving_returning_and_silence(yard: Yard, clock: ManualClock) -> 
     assert back.worker.status is WorkerStatus.APPROVED
     clock.advance(RULES.stale_worker_s - 10)
     async with yard.house.control_tx() as tx:
-        await fleet.touch_worker(tx, back.worker, current_load=1)
+        await fleet.touch_workers(tx, [Sighting(back.worker.id, ago_s=0.0, current_load=1)])
     clock.advance(20)
     async with yard.house.control_tx() as tx:
         assert await fleet.retire_stale(tx, stale_s=RULES.stale_worker_s) == []

@@ -241,3 +241,19 @@ async def test_one_tenants_wallet_is_not_anothers(house: House, member: Member) 
     async with house.tenant_tx(stranger.tenant) as tx:
         assert (await ledger.get_wallet(tx, member.user.id)).balance == 0
         assert (await ledger.list_transactions(tx, member.user.id, PageRequest())).rows == []
+
+
+async def test_many_are_reserved_for_at_once_or_none_is(house: House) -> None:
+    member = await a_member(house, tokens=10)
+    first, second = a_job_id(), a_job_id()
+    async with house.tenant_tx(member.tenant) as tx:
+        await ledger.reserve_each(tx, member.user.id, {first: Tokens(3), second: Tokens(4)})
+    assert await balance(house, member.tenant, member.user) == 3
+    with pytest.raises(DuplicateKey):
+        async with house.tenant_tx(member.tenant) as tx:
+            await ledger.reserve_each(tx, member.user.id, {a_job_id(): Tokens(1), first: Tokens(1)})
+    with pytest.raises(InsufficientTokens) as refused:
+        async with house.tenant_tx(member.tenant) as tx:
+            await ledger.reserve_each(tx, member.user.id, {a_job_id(): Tokens(2), a_job_id(): Tokens(2)})
+    assert refused.value.facts == {"required_tokens": 4, "available_tokens": 3}
+    assert await balance(house, member.tenant, member.user) == 3

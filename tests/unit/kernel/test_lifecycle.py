@@ -31,6 +31,7 @@ TABLES = {
     "file": tables.files,
     "worker": tables.comfyui_workers,
     "dispatch": tables.ai_job_dispatches,
+    "job": tables.ai_jobs,
 }
 
 

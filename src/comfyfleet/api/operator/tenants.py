@@ -3,24 +3,27 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 
 from comfyfleet import tenants
+from comfyfleet.api.acting import actor_of
 from comfyfleet.api.auth import Email, send_or_show_link
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.policy import OperatorCaller, TheHouse, TheOptions
 from comfyfleet.api.views import InviteView, UserPage, UserView
+from comfyfleet.audit import Action, Actor, record_action
+from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import TenantId
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.tenants import Role, Scope, credentials
+from comfyfleet.tenants import Caller, Role, Scope, credentials
 from comfyfleet.tenants.lifecycle import TenantEvent, TenantStatus
 
 router = APIRouter(prefix="/tenants")
 
 SEE = [Depends(OperatorCaller(Scope.READ))]
-OPERATE = [Depends(OperatorCaller(Scope.OPERATE))]
+Operator = Annotated[Caller, Depends(OperatorCaller(Scope.OPERATE))]
 
 
 class TenantView(View):
@@ -59,8 +62,8 @@ async def get_tenants(house: TheHouse, page: Annotated[PageRequest, Depends(page
     return TenantPage(tenants=rows, next_cursor=found.next_cursor)
 
 
-@router.post("", status_code=201, dependencies=OPERATE)
-async def create_tenant(body: NewTenantBody, house: TheHouse) -> TenantView:
+@router.post("", status_code=201)
+async def create_tenant(body: NewTenantBody, house: TheHouse, caller: Operator, request: Request) -> TenantView:
     """A new tenant, placed in a pool for good."""
     pool = body.pool or house.default_pool
     if pool not in house.pools:
@@ -69,6 +72,8 @@ async def create_tenant(body: NewTenantBody, house: TheHouse) -> TenantView:
         tenant = await tenants.create_tenant(
             tx, slug=body.slug, name=body.name or body.slug, pool=pool, weight=body.weight
         )
+        action = Action("tenant.create", str(tenant.id), {"slug": tenant.slug, "pool": pool, "weight": body.weight})
+        await record_action(tx, actor_of(request, caller), action, signer=house.chain)
     return TenantView.model_validate(tenant)
 
 
@@ -79,18 +84,23 @@ async def get_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
         return TenantView.model_validate(await tenants.get_tenant(tx, tenant_id))
 
 
-@router.post("/{tenant_id}/suspend", dependencies=OPERATE)
-async def suspend_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
+@router.post("/{tenant_id}/suspend")
+async def suspend_tenant(tenant_id: TenantId, house: TheHouse, caller: Operator, request: Request) -> TenantView:
     """It can still read, and no longer create. Running jobs go on."""
-    async with house.control_tx() as tx:
-        return TenantView.model_validate(await tenants.move_tenant(tx, tenant_id, TenantEvent.SUSPEND))
+    return await _move(house, tenant_id, TenantEvent.SUSPEND, actor_of(request, caller))
 
 
-@router.post("/{tenant_id}/resume", dependencies=OPERATE)
-async def resume_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
+@router.post("/{tenant_id}/resume")
+async def resume_tenant(tenant_id: TenantId, house: TheHouse, caller: Operator, request: Request) -> TenantView:
     """End a suspension."""
+    return await _move(house, tenant_id, TenantEvent.RESUME, actor_of(request, caller))
+
+
+async def _move(house: House, tenant_id: TenantId, event: TenantEvent, actor: Actor) -> TenantView:
     async with house.control_tx() as tx:
-        return TenantView.model_validate(await tenants.move_tenant(tx, tenant_id, TenantEvent.RESUME))
+        tenant = await tenants.move_tenant(tx, tenant_id, event)
+        await record_action(tx, actor, Action(f"tenant.{event}", str(tenant_id)), signer=house.chain)
+    return TenantView.model_validate(tenant)
 
 
 @router.get("/{tenant_id}/users", dependencies=SEE)
@@ -104,14 +114,21 @@ async def get_tenant_users(
     return UserPage(users=[UserView.model_validate(user) for user in found.rows], next_cursor=found.next_cursor)
 
 
-@router.post("/{tenant_id}/users", status_code=201, dependencies=OPERATE)
+@router.post("/{tenant_id}/users", status_code=201)
 async def invite_tenant_user(
-    tenant_id: TenantId, body: NewUserBody, house: TheHouse, options: TheOptions
+    tenant_id: TenantId,
+    body: NewUserBody,
+    house: TheHouse,
+    options: TheOptions,
+    caller: Operator,
+    request: Request,
 ) -> InviteView:
     """Give a tenant its first admin, or any further user: invited by a one-time link."""
     async with house.control_tx() as tx:
         await tenants.get_tenant(tx, tenant_id)
         user = await tenants.create_user(tx, email=body.email, role=Role(body.role), tenant_id=tenant_id)
         link = await credentials.make_link(tx, user, ttl_s=options.invite_ttl_s)
+        action = Action("user.invite", str(user.id), {"email": user.email, "role": user.role, "tenant_id": tenant_id})
+        await record_action(tx, actor_of(request, caller), action, signer=house.chain)
     shown = await send_or_show_link(house, user, house.links.url(link))
     return InviteView(user=UserView.model_validate(user), link=shown)

@@ -1,7 +1,5 @@
-"""What workers call. Its routes come with the dispatch queue; its prefix is taken from the first day."""
+"""What workers call: plain ASGI and msgspec, for these routes carry the load of the fleet."""
 
-from fastapi import APIRouter
+from comfyfleet.api.worker.endpoints import ENDPOINTS, WorkerEndpoints
 
-
-def worker_router() -> APIRouter:
-    return APIRouter(prefix="/api/worker", tags=["worker"])
+__all__ = ["ENDPOINTS", "WorkerEndpoints"]

@@ -17,6 +17,7 @@ from comfyfleet.db.tables.dispatch import (
     lanes,
     settlements,
     upkeep_ticks,
+    waiting_reasons,
 )
 from comfyfleet.db.tables.fleet import (
     comfyui_fleets,
@@ -60,6 +61,7 @@ __all__ = [
     "token_wallets",
     "upkeep_ticks",
     "users",
+    "waiting_reasons",
     "web_sessions",
     "worker_audit_log",
     "worker_workflows",

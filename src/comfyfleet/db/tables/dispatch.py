@@ -174,6 +174,18 @@ failover_blocks = sa.Table(
     created_at(),
 )
 
+waiting_reasons = sa.Table(
+    "waiting_reasons",
+    CENTRAL,
+    id_column(),
+    # Kept per lane, not per row: a million jobs that wait for the same reason are told by one.
+    sa.Column("lane", sa.Integer(), nullable=False, index=True),
+    # Null: all tenants' jobs of the lane.
+    sa.Column("tenant_id", sa.Uuid(), nullable=True),
+    sa.Column("reason", sa.Text(), nullable=False),
+    created_at(),
+)
+
 upkeep_ticks = sa.Table(
     "upkeep_ticks",
     CENTRAL,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch.blocks import sql
 from comfyfleet.dispatch.failures import POLICIES, FailureClass
 from comfyfleet.dispatch.matching import EVERY_STRUCTURE, Block
@@ -14,7 +15,7 @@ from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 
 async def blocks_of(tx: ControlTx, worker_ids: list[WorkerId]) -> dict[WorkerId, list[Block]]:
     found: dict[WorkerId, list[Block]] = defaultdict(list)
-    for row in await tx.all(sql.blocks_of(worker_ids)):
+    for row in await tx.all(sql.blocks_of(), rows=batch([{"worker_id": each} for each in worker_ids])):
         block = Block(row.structure_hash, row.tenant_id, half_open=bool(row.half_open), probing=bool(row.probing))
         found[row.worker_id].append(block)
     return found
@@ -32,7 +33,7 @@ async def learn_from_success(tx: ControlTx, pairs: Sequence[tuple[WorkerId, Lane
     if not pairs:
         return []
     rows = [{"worker_id": worker_id, "lane": lane} for worker_id, lane in set(pairs)]
-    return list(await tx.all(sql.end_blocks(rows)))
+    return list(await tx.all(sql.end_blocks(), rows=batch(rows)))
 
 
 async def learn_from_failure(

@@ -1,5 +1,6 @@
 """Statements over blocks."""
 
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,8 +15,9 @@ from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
 k = failover_blocks
 
 
-def blocks_of(worker_ids: list[WorkerId]) -> sa.Select[Any]:
-    asked = batch_rows("asked", {"worker_id": sa.Uuid()}, [{"worker_id": each} for each in worker_ids])
+@cache
+def blocks_of() -> sa.Select[Any]:
+    asked = batch_rows("asked", {"worker_id": sa.Uuid()})
     return sa.select(
         k.c.worker_id,
         k.c.structure_hash,
@@ -81,9 +83,10 @@ def record_failure(
     ).returning(*k.c)
 
 
-def end_blocks(rows: list[dict[str, Any]]) -> Executable:
+@cache
+def end_blocks() -> Executable:
     """These workers succeeded in these lanes: with that structure, and so with the server as such."""
-    b = batch_rows("b", {"worker_id": sa.Uuid(), "lane": sa.Integer()}, rows)
+    b = batch_rows("b", {"worker_id": sa.Uuid(), "lane": sa.Integer()})
     proven = (
         sa.select(b.c.worker_id)
         .join(lanes, lanes.c.id == b.c.lane)

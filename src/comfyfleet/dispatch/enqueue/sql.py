@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from comfyfleet.db.dialect import Larger, batch_rows, insert_once, now, seconds_from_now
+from comfyfleet.db.dialect import Larger, batch_rows, constant, insert_once, now, seconds_from_now
 from comfyfleet.db.tables import ai_job_dispatches, dispatch_payloads, fair_shares, lanes
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchStatus
 from comfyfleet.dispatch.model import QueueRules
@@ -57,7 +57,7 @@ def advance_shares(rows: list[dict[str, Any]]) -> sa.Insert:
     f = fair_shares.alias("f")
     head = (
         sa.select(d.c.fair_tag)
-        .where(d.c.lane == b.c.lane, d.c.status == DispatchStatus.QUEUED, d.c.epoch == 0)
+        .where(d.c.lane == b.c.lane, d.c.status == constant(DispatchStatus.QUEUED), d.c.epoch == 0)
         .order_by(d.c.fair_tag, d.c.seq)
         .limit(1)
         .correlate(b)
@@ -90,7 +90,7 @@ def advance_shares(rows: list[dict[str, Any]]) -> sa.Insert:
 
 def insert_dispatches(rows: list[dict[str, Any]], *, rules: QueueRules) -> sa.Insert:
     b = batch_rows("b", PLACE, rows)
-    constant: dict[str, Any] = {
+    fixed: dict[str, Any] = {
         "tenant_job_id": b.c.id,
         "status": sa.literal(DISPATCH.initial.value, sa.Text()),
         "attempts": sa.literal(0, sa.Integer()),
@@ -102,8 +102,8 @@ def insert_dispatches(rows: list[dict[str, Any]], *, rules: QueueRules) -> sa.In
         "queue_deadline_at": seconds_from_now(rules.queue_deadline_s),
         "created_at": now(),
     }
-    listed = sa.select(*b.c, *constant.values()).where(sa.true())
-    return insert_once(d).from_select([*PLACE, *constant], listed).returning(d.c.id)
+    listed = sa.select(*b.c, *fixed.values()).where(sa.true())
+    return insert_once(d).from_select([*PLACE, *fixed], listed).returning(d.c.id)
 
 
 def insert_payload() -> sa.Insert:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import blocks
 from comfyfleet.dispatch.floors import GROUND, Floors
 from comfyfleet.dispatch.lanes import LaneBook
 from comfyfleet.dispatch.lease import sql
 from comfyfleet.dispatch.matching import SKIPPED_ROWS_MAX, Head, Pairing, match
-from comfyfleet.dispatch.model import Ask, Grant, Holder, QueueRules
+from comfyfleet.dispatch.model import Ask, Grant, Holder, Lane, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
 from comfyfleet.dispatch.turns import Turns
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
@@ -36,26 +37,41 @@ class Leasing:
     turns: Turns = field(default_factory=Turns)
 
 
-async def lease_dispatches(tx: ControlTx, asks: Sequence[Ask], leasing: Leasing) -> dict[Ask, Grant]:
+@dataclass(frozen=True, slots=True)
+class Leased:
+    grants: dict[Ask, Grant]
+    waiting: frozenset[LaneId]  # where somebody still waits, for whoever can take it
+
+
+async def lease_dispatches(tx: ControlTx, asks: Sequence[Ask], leasing: Leasing) -> Leased:
     """At most one lease per ask. The caller holds the workers: two at once must not pass anybody's limit."""
-    held = await tx.all(sql.open_leases(_workers(asks)))
+    held = await tx.all(sql.open_leases(), rows=batch([{"worker_id": each} for each in _workers(asks)]))
     await leasing.book.know(tx, {row.lane for row in held}.union(*(ask.lanes for ask in asks)))
     granted = await _answer_again(tx, asks, held, leasing)
     left = _with_room([ask for ask in asks if ask not in granted and ask.lanes], held)
     blocked = await blocks.blocks_of(tx, _workers(left)) if left else {}
     lanes = frozenset[LaneId]().union(*(ask.lanes for ask in left))
+    waiting = frozenset[LaneId]()
     for _ in range(LOOKS_MAX):
         if not left:
             break
         heads, cut = await _look(tx, left, lanes, leasing, past_blocks=bool(blocked))
         pairings = match(left, heads, blocked, leasing.turns, cut=cut)
         claimed = await _claim(tx, [each for each in pairings if await _may_probe(tx, each)], leasing)
+        taken = {pairing.head.id for pairing in pairings}
         if leasing.floors is not None:
-            leasing.floors.rise(heads, {pairing.head.id for pairing in pairings})
+            leasing.floors.rise(heads, taken)
         granted |= claimed
         left = _unlucky(left, claimed, pairings, cut)
         lanes = frozenset(head.lane for head in heads)
-    return granted
+        waiting = frozenset(cut) | {head.lane for head in heads if head.id not in taken}
+    return Leased(granted, waiting)
+
+
+async def count_heads(tx: ControlTx, lanes: Collection[LaneId], *, each: int) -> dict[LaneId, int]:
+    """How many wait in each of these lanes, counted up to `each`; empty lanes are missing."""
+    wanted = [{"lane": lane, "floor_tag": GROUND[0], "floor_seq": GROUND[1]} for lane in lanes]
+    return dict(Counter(row.lane for row in await tx.all(sql.heads(), rows=batch(wanted), each=each))) if wanted else {}
 
 
 def _unlucky(
@@ -76,35 +92,22 @@ async def _look(
     for lane in lanes:
         tag, seq = floors.of(lane) if floors is not None else GROUND
         wanted.append({"lane": lane, "floor_tag": tag, "floor_seq": seq})
-    rows = await tx.all(sql.heads(wanted, each=each)) if wanted else []
-    heads = [
-        Head(
-            id=row.id,
-            lane=row.lane,
-            tenant_id=row.tenant_id,
-            structure_hash=book[row.lane].structure_hash,
-            priority=book[row.lane].priority,
-            waited_s=row.waited_s,
-            epoch=row.epoch,
-            run_deadline_s=row.run_deadline_s,
-            attempts=row.attempts,
-            fair_tag=row.fair_tag,
-            seq=row.seq,
-        )
-        for row in rows
-    ]
+    rows = await tx.all(sql.heads(), rows=batch(wanted), each=each) if wanted else []
+    heads = [_head(book[row.lane], row) for row in rows]
     counts = Counter(head.lane for head in heads)
     return heads, {lane for lane, count in counts.items() if count == each}
 
 
+def _head(lane: Lane, row: Any) -> Head:
+    head_id, _, tenant_id, waited_s, epoch, deadline_s, attempts, tag, seq = row
+    return Head(
+        head_id, lane.id, tenant_id, lane.structure_hash, lane.priority, waited_s, epoch, deadline_s, attempts, tag, seq
+    )
+
+
 def _rows_wanted(asks: Sequence[Ask], lanes: frozenset[LaneId]) -> int:
-    """Twice what the busiest lane would give if each ask chose its lane by lot."""
-    demand: dict[LaneId, float] = {}
-    for ask in asks:
-        open_to = ask.lanes & lanes
-        for lane in open_to:
-            demand[lane] = demand.get(lane, 0.0) + 1 / len(open_to)
-    return math.ceil(2 * max(demand.values(), default=0.0)) + SPARE_HEADS
+    """Twice what a lane would give if all gave the same. Where more is asked of one, there is another look."""
+    return math.ceil(2 * len(asks) / max(1, len(lanes))) + SPARE_HEADS
 
 
 def _with_room(asks: Sequence[Ask], held: Sequence[Any]) -> list[Ask]:
@@ -132,17 +135,17 @@ async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -
         return {}
     offers = {pairing.head.id: _offer(pairing, leasing) for pairing in pairings}
     keys = [_key(grant, pairing.ask.holder) for grant, pairing in offers.values()]
-    claimed = [row.id for row in await tx.all(sql.claim(keys, grace_s=leasing.rules.grace_s))]
+    claimed = [row.id for row in await tx.all(sql.claim(), rows=batch(keys), grace_s=leasing.rules.grace_s)]
     if not claimed:
         return {}
-    await tx.run(sql.insert_attempts([_attempt(*offers[each]) for each in claimed]))
+    await tx.run(sql.insert_attempts(), rows=batch([_attempt(*offers[each]) for each in claimed]))
     payloads = await _payloads(tx, claimed)
     return {offers[each][1].ask: replace(offers[each][0], payload=payloads[each]) for each in claimed}
 
 
 def _offer(pairing: Pairing, leasing: Leasing) -> tuple[Grant, Pairing]:
     holder, head, epoch = pairing.ask.holder, pairing.head, pairing.head.epoch + 1
-    nonce = secrets.token_urlsafe(NONCE_BYTES)
+    nonce = secrets.token_hex(NONCE_BYTES)
     grant = Grant(
         dispatch_id=head.id,
         tenant_id=head.tenant_id,
@@ -213,7 +216,9 @@ def _granted_before(row: Any, payload: bytes, leasing: Leasing) -> Grant:
 async def _payloads(tx: ControlTx, ids: list[DispatchId]) -> dict[DispatchId, bytes]:
     if not ids:
         return {}
-    return {row.dispatch_id: row.payload for row in await tx.all(sql.payloads(ids))}
+    return {
+        row.dispatch_id: row.payload for row in await tx.all(sql.payloads(), rows=batch([{"id": each} for each in ids]))
+    }
 
 
 def _workers(asks: Sequence[Ask]) -> list[WorkerId]:

@@ -1,21 +1,22 @@
-"""Statements by which a worker gets a lease."""
+"""Statements by which a worker gets a lease. Built once: they run all day, each with its `rows`."""
 
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 
-from comfyfleet.db.dialect import InEach, SecondsBetween, batch_rows, now, seconds_from_now
+from comfyfleet.db.dialect import InEach, SecondsBetween, batch_rows, constant, now, seconds_from_now
 from comfyfleet.db.tables import ai_job_dispatches, dispatch_attempts, dispatch_payloads
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
 from comfyfleet.dispatch.sql import LEASE_KEY
-from comfyfleet.kernel.ids import DispatchId, WorkerId
 
 d, a = ai_job_dispatches, dispatch_attempts
 
 
-def open_leases(worker_ids: list[WorkerId]) -> sa.Select[Any]:
+@cache
+def open_leases() -> sa.Select[Any]:
     """What these workers hold: to count it, and to answer a poll again whose reply was lost."""
-    b = batch_rows("b", {"worker_id": sa.Uuid()}, [{"worker_id": each} for each in worker_ids])
+    b = batch_rows("b", {"worker_id": sa.Uuid()})
     return (
         sa.select(
             d.c.worker_id,
@@ -30,24 +31,25 @@ def open_leases(worker_ids: list[WorkerId]) -> sa.Select[Any]:
             a.c.poll_id,
         )
         .select_from(b)
-        .join(d, sa.and_(d.c.worker_id == b.c.worker_id, d.c.status == DispatchStatus.LEASED))
+        .join(d, sa.and_(d.c.worker_id == b.c.worker_id, d.c.status == constant(DispatchStatus.LEASED)))
         .join(a, sa.and_(a.c.dispatch_id == d.c.id, a.c.epoch == d.c.epoch))
     )
 
 
-def heads(rows: list[dict[str, Any]], *, each: int) -> sa.Select[Any]:
+@cache
+def heads() -> sa.Select[Any]:
     """The first rows of each lane past its floor: a short walk of one index per lane, whatever waits behind them."""
-    b = batch_rows("b", {"lane": sa.Integer(), "floor_tag": sa.Double(), "floor_seq": sa.BigInteger()}, rows)
+    b = batch_rows("b", {"lane": sa.Integer(), "floor_tag": sa.Double(), "floor_seq": sa.BigInteger()})
     inner = d.alias("inner")
     first = (
         sa.select(inner.c.id)
         .where(
             inner.c.lane == b.c.lane,
-            inner.c.status == DispatchStatus.QUEUED,
+            inner.c.status == constant(DispatchStatus.QUEUED),
             sa.tuple_(inner.c.fair_tag, inner.c.seq) > sa.tuple_(b.c.floor_tag, b.c.floor_seq),
         )
         .order_by(inner.c.fair_tag, inner.c.seq)
-        .limit(each)
+        .limit(sa.bindparam("each", type_=sa.Integer()))
         .correlate(b)
     )
     return (
@@ -57,8 +59,8 @@ def heads(rows: list[dict[str, Any]], *, each: int) -> sa.Select[Any]:
             d.c.tenant_id,
             SecondsBetween(d.c.queued_at, now()).label("waited_s"),
             d.c.epoch,
-            d.c.attempts,
             d.c.run_deadline_s,
+            d.c.attempts,
             d.c.fair_tag,
             d.c.seq,
         )
@@ -68,9 +70,10 @@ def heads(rows: list[dict[str, Any]], *, each: int) -> sa.Select[Any]:
     )
 
 
-def claim(rows: list[dict[str, Any]], *, grace_s: float) -> sa.Update:
+@cache
+def claim() -> sa.Update:
     """Only rows that still wait, at the epoch that was seen: of two who saw the same head, one gets it."""
-    b = batch_rows("b", LEASE_KEY, rows)
+    b = batch_rows("b", LEASE_KEY)
     return (
         sa.update(d)
         .where(d.c.id == b.c.id, d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE)), d.c.epoch == b.c.epoch - 1)
@@ -85,14 +88,15 @@ def claim(rows: list[dict[str, Any]], *, grace_s: float) -> sa.Update:
             provider_job_id=None,
             service_submitted_at=None,
             service_status=None,
-            lease_expires_at=seconds_from_now(grace_s),
+            lease_expires_at=seconds_from_now(sa.bindparam("grace_s", type_=sa.Float())),
             deadline_at=seconds_from_now(d.c.run_deadline_s),
         )
         .returning(d.c.id)
     )
 
 
-def insert_attempts(rows: list[dict[str, Any]]) -> sa.Insert:
+@cache
+def insert_attempts() -> sa.Insert:
     columns: dict[str, Any] = {
         "dispatch_id": sa.Uuid(),
         "epoch": sa.BigInteger(),
@@ -101,11 +105,12 @@ def insert_attempts(rows: list[dict[str, Any]]) -> sa.Insert:
         "worker_id": sa.Uuid(),
         "incarnation": sa.BigInteger(),
     }
-    b = batch_rows("b", columns, rows)
+    b = batch_rows("b", columns)
     return sa.insert(a).from_select([*columns, "granted_at"], sa.select(*b.c, now()))
 
 
-def payloads(ids: list[DispatchId]) -> sa.Select[Any]:
-    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
+@cache
+def payloads() -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()})
     p = dispatch_payloads
     return sa.select(p.c.dispatch_id, p.c.payload).join(b, b.c.id == p.c.dispatch_id)

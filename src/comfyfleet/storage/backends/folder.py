@@ -20,7 +20,16 @@ from typing import BinaryIO
 
 from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound, StorageUnavailable
 from comfyfleet.kernel.ids import new_id
-from comfyfleet.storage.model import MIB, ObjectKey, StoredObject, UploadedPart, check_key, object_key
+from comfyfleet.storage.model import (
+    MIB,
+    NAMES_MAX,
+    ObjectKey,
+    StoredObject,
+    UploadedPart,
+    check_key,
+    check_names,
+    object_key,
+)
 
 COPY_BYTES = MIB
 LEFTOVER_AGE_S = 86_400
@@ -100,6 +109,14 @@ class Folder:
         with suppress(FileNotFoundError, NotADirectoryError):
             path.unlink()
             _sync_folder(path.parent)
+
+    def list_names(self, prefix: ObjectKey) -> list[str]:
+        try:
+            with os.scandir(self._path(object_key(prefix, "name")).parent) as entries:
+                found = [f"{each.name}/" if each.is_dir() else each.name for each in islice(entries, NAMES_MAX + 1)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return check_names(found)
 
     def start_parts(self, key: ObjectKey) -> str:
         multipart_id = f"{new_id().hex}-{_key_digest(check_key(key))}"

@@ -101,6 +101,9 @@ class LocalStore:
             raise InvalidInput("object", f"has more than {bytes_max} bytes")
         return data
 
+    async def list_names(self, prefix: ObjectKey) -> list[str]:
+        return await self._run(lambda: self._folder.list_names(prefix))
+
     async def start_multipart(self, key: ObjectKey, *, media_type: str) -> str:
         return await self._run(lambda: self._folder.start_parts(key))
 

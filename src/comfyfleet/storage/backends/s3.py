@@ -13,11 +13,13 @@ from comfyfleet.kernel.errors import AlreadyExists, FleetError, InvalidInput, No
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage.model import (
+    NAMES_MAX,
     ObjectKey,
     SignedRequest,
     StoredObject,
     UploadedPart,
     check_key,
+    check_names,
     check_url_life,
     content_disposition,
     object_key,
@@ -101,6 +103,21 @@ class S3Store:
         if len(data) > bytes_max:
             raise InvalidInput("object", f"has more than {bytes_max} bytes")
         return data
+
+    async def list_names(self, prefix: ObjectKey) -> list[str]:
+        start = f"{check_key(prefix)}/"
+
+        def fetch() -> list[str]:
+            found: list[str] = []
+            pages = self._client.get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=self._bucket, Prefix=start, Delimiter="/"):
+                found += [each["Key"] for each in page.get("Contents", [])]
+                found += [each["Prefix"] for each in page.get("CommonPrefixes", [])]
+                if len(found) > NAMES_MAX:
+                    break
+            return [name.removeprefix(start) for name in found]
+
+        return check_names(await self._run(prefix, fetch))
 
     async def start_multipart(self, key: ObjectKey, *, media_type: str) -> str:
         started = await self._call(

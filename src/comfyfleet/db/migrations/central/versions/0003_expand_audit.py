@@ -64,5 +64,15 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("lane", "tenant_id", name=op.f("pk_fair_shares")),
     )
     op.create_index("ix_fair_shares_finish", "fair_shares", ["lane", "finish_tag"], unique=False)
+    op.create_table(
+        "waiting_reasons",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("lane", sa.Integer(), nullable=False),
+        sa.Column("tenant_id", sa.Uuid(), nullable=True),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("created_at", UtcTime(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_waiting_reasons")),
+    )
+    op.create_index(op.f("ix_waiting_reasons_lane"), "waiting_reasons", ["lane"], unique=False)
     for ddl in append_only(op.get_bind().dialect.name, "audit_log"):
         op.execute(ddl)

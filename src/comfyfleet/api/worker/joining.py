@@ -1,0 +1,126 @@
+"""Register and deregister: a worker joins, comes back, and leaves."""
+
+from comfyfleet import audit, dispatch, fleet, workflows
+from comfyfleet.api.worker.asg import is_known_instance
+from comfyfleet.api.worker.calls import Call
+from comfyfleet.api.worker.polling import who
+from comfyfleet.audit import WorkerEvent, WorkerEventName
+from comfyfleet.db import ControlTx
+from comfyfleet.dispatch import Holder, LeaseProof
+from comfyfleet.fleet import NewWorker, Registration
+from comfyfleet.kernel.errors import Forbidden, InvalidInput, LeasesOpen
+from comfyfleet.kernel.ids import DispatchId, LaneId, WorkflowId
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.wire import worker_v1 as wire
+
+
+async def register(call: Call) -> wire.Registered:
+    """By fleet secret. The same name again takes over: one request, and a crashed worker is back at work."""
+    rules = call.house.fleet_rules
+    await call.limits.spend(rules.registrations_per_minute, "register", call.address)
+    said = call.read(wire.Register)
+    secret = Secret(call.headers.get(b"x-fleet-secret", b"").decode("latin-1"))
+    async with call.house.control_tx(read_only=True) as tx:
+        await fleet.require_fleet_secret(tx, secret)
+    checked = await _require_instance(call, said.worker_id)
+    async with call.house.control_tx() as tx:
+        made = await _join(tx, said, call)
+        tokens, returned = await _go_on(tx, said, made, call)
+        await audit.record_worker_events(tx, [_event(said, made, call, checked=checked, rebound=len(tokens))])
+        assigned = await fleet.allowed_workflows(tx, made.worker)
+    call.house.desk.roster.forget(said.worker_id)
+    call.house.desk.came_back(returned)
+    queue = call.house.queue_rules
+    return wire.Registered(
+        worker_id=said.worker_id,
+        token=made.token.reveal(),
+        workflows_assigned=sorted(assigned.values()),
+        status=made.worker.status.value,
+        incarnation=made.worker.incarnation,
+        lease_ttl_seconds=queue.lease_ttl_s,
+        heartbeat_interval_seconds=queue.heartbeat_interval_s,
+        leases=[
+            wire.Rebound(dispatch_id=each, lease_token=token.reveal(), lease_seconds=queue.grace_s)
+            for each, token in tokens.items()
+        ],
+    )
+
+
+async def _require_instance(call: Call, worker_id: str) -> str:
+    """What the Auto Scaling check said. It fails open: an outage at AWS must not keep workers away."""
+    if not call.house.fleet_rules.validates_asg_instance or not worker_id.startswith("i-"):
+        return "not asked"
+    known = await is_known_instance(worker_id)
+    if known is False:
+        raise Forbidden(f"Instance {worker_id!r} is in no Auto Scaling group of this account.")
+    return "skipped" if known is None else "passed"
+
+
+async def _join(tx: ControlTx, said: wire.Register, call: Call) -> Registration:
+    group = None
+    if said.fleet_slug is not None:
+        if said.stage is None:
+            raise InvalidInput("stage", "goes together with fleet_slug")
+        group = await fleet.find_fleet(tx, said.fleet_slug, said.stage)
+    new = NewWorker(
+        worker_id=said.worker_id,
+        address=call.address,
+        max_concurrency=said.max_concurrency,
+        providers=tuple(said.providers),
+        capabilities=said.capabilities,
+        boot_id=said.boot_id,
+    )
+    own = await _own_workflows(tx, said.workflow_slugs)
+    return await fleet.register_worker(tx, new, fleet=group, own_workflows=own, rules=call.house.fleet_rules)
+
+
+async def _own_workflows(tx: ControlTx, slugs: list[str]) -> list[WorkflowId]:
+    found = await workflows.find_workflows(tx, slugs)
+    unusable = sorted(set(slugs) - {each.slug for each in found if each.is_active})
+    if unusable:
+        raise InvalidInput("workflow_slugs", f"unknown or inactive: {', '.join(unusable)}")
+    return [each.id for each in found]
+
+
+async def _go_on(
+    tx: ControlTx, said: wire.Register, made: Registration, call: Call
+) -> tuple[dict[DispatchId, Secret], list[LaneId]]:
+    """The leases of the life before: those it proves are its again, the others go back to the queue."""
+    if not made.took_over:
+        return {}, []
+    before = Holder(made.worker.id, made.worker.incarnation - 1)
+    proofs = [LeaseProof(DispatchId(each.dispatch_id), Secret(each.lease_token), before) for each in said.leases]
+    tokens = await dispatch.rebind_leases(
+        tx,
+        proofs,
+        to=Holder(made.worker.id, made.worker.incarnation),
+        signer=call.house.leases,
+        rules=call.house.queue_rules,
+    )
+    returned = await dispatch.return_leases(tx, made.worker.id, "worker_restarted", keep=tokens)
+    return tokens, [each.lane for each in returned if each.lane is not None]
+
+
+def _event(said: wire.Register, made: Registration, call: Call, *, checked: str, rebound: int) -> WorkerEvent:
+    name = WorkerEventName.ASG_CHECK_SKIPPED if checked == "skipped" else WorkerEventName.REGISTER
+    detail = {
+        "incarnation": made.worker.incarnation,
+        "took_over": made.took_over,
+        "fleet": f"{said.fleet_slug}/{said.stage}" if said.fleet_slug else None,
+        "asg_check": checked,
+        "rebound": rebound,
+    }
+    return WorkerEvent(name, worker_id=said.worker_id, address=call.address, detail=detail)
+
+
+async def deregister(call: Call) -> wire.Deregistered:
+    said = call.read(wire.Deregister)
+    worker = await who(call, said.worker_id)
+    async with call.house.control_tx() as tx:
+        gone = await fleet.deregister_worker(tx, worker)
+        if held := await dispatch.count_leases(tx, worker.id):
+            raise LeasesOpen(worker.worker_id, held)
+        event = WorkerEvent(WorkerEventName.DEREGISTER, worker_id=worker.worker_id, address=call.address)
+        await audit.record_worker_events(tx, [event])
+    call.house.desk.roster.forget(said.worker_id)
+    return wire.Deregistered(worker_id=worker.worker_id, status=gone.status.value)

@@ -1,0 +1,95 @@
+"""Poll and heartbeat: a worker asks for work, and shows that it is alive."""
+
+import msgspec
+
+from comfyfleet.api.worker.calls import Call
+from comfyfleet.desk import Poll
+from comfyfleet.dispatch import Beat, Grant, Holder, LeaseProof
+from comfyfleet.fleet import Worker
+from comfyfleet.kernel.errors import InvalidInput, LeaseLost
+from comfyfleet.kernel.ids import DispatchId
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.wire import worker_v1 as wire
+
+
+async def poll(call: Call) -> wire.PollReply:
+    asked = call.read(wire.Poll)
+    worker = await who(call, asked.worker_id)
+    desk, rules = call.house.desk, call.house.queue_rules
+    desk.presence.note(worker.id, current_load=asked.current_load)
+    slots = min(asked.max_concurrency, worker.max_concurrency)
+    grant = await desk.poll(
+        Poll(
+            worker=worker,
+            providers=frozenset(asked.providers),
+            leases_max=slots + rules.lease_ahead + min(asked.uploading, slots),
+            warm=frozenset(asked.warm),
+            poll_id=asked.poll_id,
+        ),
+        wait_s=asked.wait_seconds,
+    )
+    return wire.PollReply(job=_job(grant, call) if grant else None)
+
+
+def _job(grant: Grant, call: Call) -> wire.Job:
+    return wire.Job(
+        dispatch_id=grant.dispatch_id,
+        lease_token=grant.token.reveal(),
+        lease_seconds=grant.grace_s,
+        heartbeat_interval_seconds=call.house.queue_rules.heartbeat_interval_s,
+        deadline_seconds=grant.deadline_s,
+        job_id=grant.dispatch_id,
+        workflow_id=grant.lane.workflow_id,
+        structure_hash=grant.lane.structure_hash,
+        provider=grant.lane.provider.value,
+        attempt=grant.attempt,
+        epoch=grant.epoch,
+        input_payload=msgspec.Raw(grant.payload),
+    )
+
+
+async def heartbeat(call: Call) -> wire.HeartbeatReply:
+    said = call.read(wire.Heartbeat)
+    worker = await who(call, said.worker_id)
+    desk = call.house.desk
+    desk.presence.note(worker.id, current_load=said.current_load)
+    leases = _leases(said)
+    beats = [Beat(proof(worker, each), each.provider_job_id, each.service_status) for each in leases]
+    extended = await desk.heartbeat(beats)
+    if said.dispatch_id is not None and said.dispatch_id not in extended:
+        raise LeaseLost(said.dispatch_id, "it ran out, ended, or is another worker's now")
+    states = [
+        wire.LeaseState(
+            dispatch_id=each.dispatch_id,
+            lease_seconds=state.lease_s,
+            deadline_seconds=state.deadline_s,
+            cancel_requested=state.cancel_requested,
+            give_back=each.ahead and desk.somebody_waits_for(state.lane, but=worker.id),
+        )
+        for each in leases
+        if (state := extended.get(DispatchId(each.dispatch_id))) is not None
+    ]
+    kept = {state.dispatch_id for state in states}
+    return wire.HeartbeatReply(
+        leases=states,
+        lost=[each.dispatch_id for each in leases if each.dispatch_id not in kept],
+        heartbeat_interval_seconds=call.house.queue_rules.heartbeat_interval_s,
+    )
+
+
+def _leases(said: wire.Heartbeat) -> list[wire.HeldLease]:
+    if said.dispatch_id is None and said.lease_token is None:
+        return said.leases
+    if said.dispatch_id is None or said.lease_token is None:
+        raise InvalidInput("lease_token", "goes together with dispatch_id")
+    return [wire.HeldLease(dispatch_id=said.dispatch_id, lease_token=said.lease_token), *said.leases]
+
+
+async def who(call: Call, worker_id: str) -> Worker:
+    """By its bearer token."""
+    return await call.house.desk.roster.identify(call.bearer(), worker_id)
+
+
+def proof(worker: Worker, lease: wire.LeaseProof | wire.Ending | wire.Outputs) -> LeaseProof:
+    holder = Holder(worker.id, worker.incarnation)
+    return LeaseProof(DispatchId(lease.dispatch_id), Secret(lease.lease_token), holder)

@@ -1,0 +1,45 @@
+"""Look into the audit log, newest first."""
+
+from uuid import UUID
+
+from comfyfleet.audit import sql
+from comfyfleet.audit.model import Entry, RecordedEvent
+from comfyfleet.db import ControlTx, TenantTx
+from comfyfleet.kernel.errors import InvalidCursor
+from comfyfleet.kernel.ids import DispatchId
+from comfyfleet.kernel.page import Page, PageRequest
+
+SEQ_MAX = 2**63 - 1
+
+
+async def list_actions(tx: ControlTx, request: PageRequest) -> Page[Entry]:
+    rows = await tx.all(sql.action_page(before=_seq(request), rows=request.rows))
+    return _page([Entry.from_row(row) for row in rows], request)
+
+
+async def list_tenant_actions(tx: TenantTx, request: PageRequest) -> Page[Entry]:
+    rows = await tx.all(sql.tenant_action_page(before=_seq(request), rows=request.rows))
+    return _page([Entry.from_row(row) for row in rows], request)
+
+
+async def list_worker_events(
+    tx: ControlTx, request: PageRequest, *, worker_id: str | None = None, dispatch_id: DispatchId | None = None
+) -> Page[RecordedEvent]:
+    statement = sql.worker_event_page(
+        worker_id=worker_id, dispatch_id=dispatch_id, after=request.after, rows=request.rows
+    )
+    rows = await tx.all(statement)
+    return Page.cut([RecordedEvent.from_row(row) for row in rows], [row.id for row in rows], request)
+
+
+def _page(entries: list[Entry], request: PageRequest) -> Page[Entry]:
+    """A cursor holds an id; a chain has numbers, and a number fits into one."""
+    return Page.cut(entries, [UUID(int=entry.seq) for entry in entries], request)
+
+
+def _seq(request: PageRequest) -> int | None:
+    if request.after is None:
+        return None
+    if request.after.int > SEQ_MAX:
+        raise InvalidCursor
+    return request.after.int

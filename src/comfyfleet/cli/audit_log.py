@@ -1,0 +1,123 @@
+"""`comfyfleet audit-log`"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from comfyfleet import audit, checks, tenants
+from comfyfleet.audit import Entry
+from comfyfleet.checks import ChainReport, ChainsReport
+from comfyfleet.cli.output import AsJson, console, print_json, print_rows
+from comfyfleet.cli.running import in_house
+from comfyfleet.house import House
+from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
+
+app = typer.Typer(no_args_is_help=True, help="What was done, by whom; and whether anybody changed that record.")
+
+LISTED = ["seq", "at", "actor", "action", "subject", "detail"]
+VERIFIED = ["chain", "rows", "head", "checkpoint", "result"]
+WHOLE_SHOWN_MAX = 20
+BROKEN, UNCHECKED = 1, 6
+
+
+@dataclass(frozen=True)
+class ActionLine:
+    seq: int
+    at: datetime
+    actor: str
+    address: str | None
+    action: str
+    subject: str | None
+    detail: str
+
+
+@dataclass(frozen=True)
+class ChainLine:
+    database: str
+    chain: str
+    rows: int
+    head: int | None
+    checkpoint: int | None
+    result: str
+    first_bad_row: int | None
+
+
+@app.command("list")
+def list_newest(
+    tenant: Annotated[str | None, typer.Option(help="Slug or id: this tenant's own chain, its credits.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The newest hundred actions."""
+
+    async def work(house: House) -> list[Entry]:
+        newest = PageRequest(rows=PAGE_ROWS_MAX)
+        async with house.control_tx(read_only=True) as tx:
+            if tenant is None:
+                return (await audit.list_actions(tx, newest)).rows
+            found = await tenants.find_tenant(tx, tenant)
+        async with house.tenant_tx(found, read_only=True) as tenant_tx:
+            return (await audit.list_tenant_actions(tenant_tx, newest)).rows
+
+    print_rows("Audit log", [_action_line(entry) for entry in in_house(work)], LISTED, as_json=as_json)
+
+
+@app.command("verify")
+def verify(as_json: AsJson = False) -> None:
+    """Check every chain: its macs, its numbers, its head, and the newest checkpoint in the object store."""
+    report = in_house(checks.verify_chains)
+    if as_json:
+        _print_json(report)
+    else:
+        _print_table(report)
+    if report.broken or report.damaged_checkpoints:
+        raise typer.Exit(BROKEN)
+    if report.unreachable:
+        raise typer.Exit(UNCHECKED)
+
+
+def _print_json(report: ChainsReport) -> None:
+    print_json(
+        {
+            "chains": [vars(_chain_line(each)) for each in report.chains],
+            "unreachable": report.unreachable,
+            "damaged_checkpoints": report.damaged_checkpoints,
+        }
+    )
+
+
+def _print_table(report: ChainsReport) -> None:
+    """All that are broken; of the others as many as a person reads."""
+    whole = [each for each in report.chains if each.fault is None]
+    shown = [*report.broken, *whole[:WHOLE_SHOWN_MAX]]
+    print_rows("Audit chains", [_chain_line(each) for each in shown], VERIFIED, as_json=False)
+    if len(whole) > WHOLE_SHOWN_MAX:
+        console.print(f"[dim]and {len(whole) - WHOLE_SHOWN_MAX} more that hold[/]")
+    for name in report.unreachable:
+        console.print(f"[yellow]{name} does not answer: its chains were not checked[/]")
+    for key in report.damaged_checkpoints:
+        console.print(f"[bold red]checkpoint {key} is not signed with this server's key[/]")
+    for each in report.broken:
+        console.print(f"[bold red]{each.chain}: {_result(each)}[/]")
+
+
+def _action_line(entry: Entry) -> ActionLine:
+    actor = f"{entry.actor.kind} {entry.actor.name}"
+    return ActionLine(entry.seq, entry.at, actor, entry.actor.address, entry.action, entry.subject, entry.detail)
+
+
+def _chain_line(report: ChainReport) -> ChainLine:
+    return ChainLine(
+        database=report.database,
+        chain=report.chain,
+        rows=report.rows,
+        head=report.head,
+        checkpoint=report.checkpoint,
+        result=_result(report),
+        first_bad_row=report.fault.seq if report.fault else None,
+    )
+
+
+def _result(report: ChainReport) -> str:
+    return f"row {report.fault.seq} {report.fault.problem}" if report.fault else "ok"

@@ -1,0 +1,126 @@
+"""`comfyfleet dispatches`"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from comfyfleet import jobs, tenants, workflows
+from comfyfleet.cli.output import AsJson, print_one
+from comfyfleet.cli.running import in_house
+from comfyfleet.dispatch import Provider
+from comfyfleet.house import House
+from comfyfleet.jobs import NewJob
+from comfyfleet.kernel.errors import InvalidInput, Unavailable
+from comfyfleet.kernel.ids import JobId, new_id
+from comfyfleet.kernel.page import PageRequest
+from comfyfleet.ledger import Tokens
+from comfyfleet.tenants import Tenant, User
+from comfyfleet.upkeep import relay_submissions
+from comfyfleet.workflows import Workflow
+
+app = typer.Typer(no_args_is_help=True, help="Dispatches: what waits and runs.")
+
+BATCH = 500
+COUNT_MAX = 1_000_000
+# From here on a person wants to see that it goes on.
+SHOW_PROGRESS_FROM = 1_000
+
+
+@dataclass(frozen=True)
+class Created:
+    count: int
+    queued: int  # fewer than count: the rest is in the outbox, and upkeep will send it
+    tenant: str
+    workflow: str
+    first_id: JobId
+    last_id: JobId
+
+
+@app.command("create")
+def create(
+    tenant: Annotated[str, typer.Option(help="Slug or id of the tenant.")],
+    workflow: Annotated[str, typer.Option(help="Slug of the workflow.")],
+    count: Annotated[int, typer.Option(min=1, max=COUNT_MAX, help="How many jobs.")] = 1,
+    user: Annotated[str | None, typer.Option(help="Email of their user. Default: the tenant's newest.")] = None,
+    cost: Annotated[int, typer.Option(min=0, help="Tokens that each reserves.")] = 0,
+    expected_s: Annotated[float, typer.Option(min=0.001, help="Expected seconds on a GPU, for fair share.")] = 1.0,
+    priority: Annotated[int, typer.Option(min=-100, max=100, help="Higher goes first.")] = 0,
+    provider: Annotated[Provider, typer.Option(help="Where it may run.")] = Provider.SELF_HOSTED,
+    as_json: AsJson = False,
+) -> None:
+    """Create jobs of a workflow and queue them: for tests, and to see what a fleet can do."""
+
+    async def work(house: House) -> Created:
+        home, owner, chosen, payload = await _look_up(house, tenant, user, workflow)
+        wanted = NewJob(
+            id=JobId(new_id()),
+            user_id=owner.id,
+            workflow_id=chosen.id,
+            structure_hash=chosen.structure_hash,
+            provider=provider,
+            payload=payload,
+            priority=priority,
+            reserved_tokens=Tokens(cost),
+            expected_s=expected_s,
+            run_deadline_s=chosen.run_deadline_s,
+        )
+        return await create_many(house, home, chosen, wanted, count=count, quiet=as_json)
+
+    made = in_house(work)
+    waits = "" if made.queued == made.count else f" {made.count - made.queued} of them are still to be sent."
+    sentence = f"Created {made.count} jobs of {made.workflow} for {made.tenant}.{waits}"
+    print_one(made, as_json=as_json, sentence=sentence)
+
+
+async def create_many(
+    house: House, tenant: Tenant, workflow: Workflow, like: NewJob, *, count: int, quiet: bool
+) -> Created:
+    """A batch is one transaction: what was told as created stays, also when a later batch finds the wallet empty."""
+    ids: list[JobId] = []
+    queued = 0
+    with Progress(console=Console(stderr=True), disable=quiet or count < SHOW_PROGRESS_FROM, transient=True) as shown:
+        bar = shown.add_task("jobs", total=count)
+        for batch in _batches(like, count):
+            async with house.tenant_tx(tenant) as tx:
+                ids += [job.id for job in await jobs.create_jobs(tx, batch)]
+            queued += await _relay(house, tenant.pool, len(batch))
+            shown.advance(bar, len(batch))
+    return Created(count, min(queued, count), tenant.slug, workflow.slug, ids[0], ids[-1])
+
+
+def _batches(like: NewJob, count: int) -> Iterator[list[NewJob]]:
+    for start in range(0, count, BATCH):
+        yield [replace(like, id=JobId(new_id())) for _ in range(min(BATCH, count - start))]
+
+
+async def _relay(house: House, pool: str, wanted: int) -> int:
+    """At once, as far as it goes; what is left upkeep sends."""
+    sent = 0
+    try:
+        while sent < wanted and (done := await relay_submissions.tick(house, pool)):
+            sent += done
+    except Unavailable:
+        return sent
+    return sent
+
+
+async def _look_up(
+    house: House, tenant: str, email: str | None, workflow: str
+) -> tuple[Tenant, User, Workflow, dict[str, Any]]:
+    async with house.control_tx(read_only=True) as tx:
+        home = await tenants.find_tenant(tx, tenant)
+        chosen = await workflows.find_workflow(tx, workflow)
+        graph = await workflows.read_graph(tx, chosen.id)
+        if email is None:
+            page = await tenants.list_users(tx, home.id, PageRequest(rows=1))
+            found = page.rows[0] if page.rows else None
+        else:
+            found = await tenants.find_user(tx, email)
+        if found is None or found.tenant_id != home.id:
+            raise InvalidInput("user", f"tenant {home.slug} has no such user; create one first")
+    return home, found, chosen, {"workflow": json.loads(graph)}

@@ -1,0 +1,165 @@
+"""What one process serves its workers with. Built once, owned by the house, started and stopped by the server."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+import structlog
+
+from comfyfleet import dispatch
+from comfyfleet.db import Database
+from comfyfleet.desk.bell import Bell
+from comfyfleet.desk.coalesce import Coalescer
+from comfyfleet.desk.live import LiveEvents
+from comfyfleet.desk.polls import Poll, Polls
+from comfyfleet.desk.presence import FLUSH_EVERY_S, Presence
+from comfyfleet.desk.roster import Roster
+from comfyfleet.dispatch import Beat, Ended, Extended, Floors, Grant, LeaseSigner, Leasing, Place, QueueRules, Report
+from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, LeaseLost
+from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
+
+LOOK_EVERY_S = 2.0
+
+log = structlog.get_logger()
+_Item = TypeVar("_Item")
+Extensions = dict[DispatchId, Extended]
+
+
+class Desk:
+    def __init__(self, central: Database, *, signer: LeaseSigner, rules: QueueRules) -> None:
+        """`central` is the desk's alone: a flood of other requests must not keep a heartbeat waiting."""
+        self._central = central
+        self._signer, self._rules = signer, rules
+        self._chance = random.Random()  # noqa: S311 spreads retries, hides nothing
+        self.roster = Roster(central)
+        self.presence = Presence(central)
+        self.live = LiveEvents()
+        self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))
+        self._beats: Coalescer[Sequence[Beat], Extensions] = Coalescer(self._extend)
+        self._reports: Coalescer[Report, Ended] = Coalescer(self._complete)
+        self._bell = Bell(central, self.polls.wake)
+        self._chores: list[asyncio.Task[None]] = []
+        # Whoever settles wants to know that there is something to settle.
+        self.on_finished: Callable[[], None] = lambda: None
+
+    # ── what workers ask ──
+
+    async def poll(self, poll: Poll, *, wait_s: float) -> Grant | None:
+        return await self.polls.poll(poll, wait_s=wait_s)
+
+    async def heartbeat(self, beats: Sequence[Beat]) -> Extensions:
+        """Those that come back live on; what is missing is lost."""
+        return await self._beats.ask(beats) if beats else {}
+
+    async def complete(self, report: Report) -> Ended:
+        """Raises LeaseLost. Sent again, it gets the first answer."""
+        ended = await self._reports.ask(report)
+        self.on_finished()
+        return ended
+
+    async def fail(self, report: Report) -> Ended:
+        async with self._central.control_tx() as tx:
+            ended = await dispatch.fail_dispatch(
+                tx, report, signer=self._signer, rules=self._rules, chance=self._chance.random()
+            )
+        return self._followed(ended)
+
+    async def requeue(self, report: Report) -> Ended:
+        async with self._central.control_tx() as tx:
+            ended = await dispatch.requeue_dispatch(
+                tx, report, signer=self._signer, rules=self._rules, chance=self._chance.random()
+            )
+        return self._followed(ended)
+
+    def _followed(self, ended: Ended | LeaseLost) -> Ended:
+        if isinstance(ended, LeaseLost):
+            raise ended
+        if ended.status is dispatch.DispatchStatus.QUEUED and ended.lane is not None and not ended.replayed:
+            self.came_back([ended.lane])
+        self.on_finished()
+        return ended
+
+    def somebody_waits_for(self, lane: LaneId, *, but: WorkerId) -> bool:
+        """Does another worker stand idle here that could run this?"""
+        return self.polls.somebody_waits_for(lane, but=but)
+
+    # ── what others tell ──
+
+    def queued(self, places: Collection[Place]) -> None:
+        """Dispatches that were committed to the queue: those who wait are woken, here and at other replicas."""
+        self.polls.queued(places)
+        self._bell.ring(Counter(place.lane for place in places))
+
+    def came_back(self, lanes: Collection[LaneId]) -> None:
+        self.polls.came_back(lanes)
+        self._bell.ring(Counter(lanes))
+
+    # ── batches ──
+
+    async def _extend(self, calls: list[Sequence[Beat]]) -> Sequence[Extensions | FleetError]:
+        extended: dict[Beat, Extended] = {}
+        async with self._central.control_tx() as tx:
+            for part in _apart([beat for call in calls for beat in call], lambda beat: beat.proof.dispatch_id):
+                found = await dispatch.extend_leases(tx, part, rules=self._rules)
+                extended |= {beat: found[beat.proof.dispatch_id] for beat in part if beat.proof.dispatch_id in found}
+        return [{beat.proof.dispatch_id: extended[beat] for beat in call if beat in extended} for call in calls]
+
+    async def _complete(self, reports: list[Report]) -> Sequence[Ended | FleetError]:
+        ended: dict[Report, Ended | LeaseLost] = {}
+        async with self._central.control_tx() as tx:
+            for part in _apart(reports, lambda report: report.proof.dispatch_id):
+                found = await dispatch.complete_dispatches(tx, part, signer=self._signer)
+                ended |= {report: found[report.proof.dispatch_id] for report in part}
+        return [ended[report] for report in reports]
+
+    # ── while the server runs ──
+
+    def start(self) -> None:
+        self._bell.start()
+        self._chores = [
+            asyncio.create_task(_every(LOOK_EVERY_S, self.polls.look)),
+            asyncio.create_task(_every(FLUSH_EVERY_S, self.presence.flush)),
+        ]
+
+    async def stop(self) -> None:
+        """Those who wait go away with empty hands."""
+        self.polls.room.close()
+        await self._bell.stop()
+        for task in self._chores:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        with suppress(DatabaseUnavailable):
+            await self.presence.flush()
+
+    async def close(self) -> None:
+        await self._bell.stop()
+        await self._central.close()
+
+
+async def _every(seconds: float, chore: Callable[[], Awaitable[object]]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await chore()
+        except DatabaseUnavailable as problem:
+            log.warning("desk.chore_put_off", problem=str(problem))
+        except Exception:
+            log.exception("desk.chore_failed")
+
+
+def _apart(items: "Sequence[_Item]", key: "Callable[[_Item], object]") -> "Iterator[list[_Item]]":
+    """Parts in which no dispatch is named twice: two that claim the same one must not get one answer."""
+    left = list(items)
+    while left:
+        seen: set[object] = set()
+        part: list[_Item] = []
+        later: list[_Item] = []
+        for item in left:
+            (later if key(item) in seen else part).append(item)
+            seen.add(key(item))
+        yield part
+        left = later

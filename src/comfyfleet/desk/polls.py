@@ -1,0 +1,185 @@
+"""Workers ask for work. Those that find none wait, and are woken when some comes."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from comfyfleet import dispatch, fleet
+from comfyfleet.db import Database
+from comfyfleet.desk.coalesce import Coalescer
+from comfyfleet.desk.roster import Roster
+from comfyfleet.desk.waiting import HOPS_MAX, WaitingRoom, Wake
+from comfyfleet.dispatch import Ask, Grant, Holder, LeaseProof, Leasing, Place, Report
+from comfyfleet.fleet import Worker, WorkerStatus
+from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError
+from comfyfleet.kernel.ids import LaneId, WorkerId, WorkflowId
+
+NOTHING: frozenset[WorkflowId] = frozenset()
+Assigned = Mapping[WorkerId, frozenset[WorkflowId]]
+
+# Rows that came to wait behind a floor are found this much later at most.
+FLOORS_LAST_S = 1.0
+LOOK_AHEAD = 8
+NO_WAKE = Wake()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Poll:
+    """One call. Two calls of the same worker are two polls."""
+
+    worker: Worker
+    providers: frozenset[str]
+    leases_max: int
+    warm: frozenset[str] = frozenset()
+    poll_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    grant: Grant | None
+    workflows: frozenset[WorkflowId]  # what it may run: nothing, for one that drains or has not been approved
+    waiting: frozenset[LaneId]
+
+
+class Polls:
+    def __init__(self, central: Database, roster: Roster, leasing: Leasing) -> None:
+        self._central = central
+        self._roster = roster
+        self._leasing = leasing
+        self.room = WaitingRoom()
+        self._served: Coalescer[Poll, Served] = Coalescer(self._serve, on_unclaimed=self._take_back)
+        self._floors_until = 0.0
+        self._chores: set[asyncio.Task[None]] = set()
+
+    @property
+    def batches(self) -> int:
+        """How often the queue was asked, however many asked at once."""
+        return self._served.batches
+
+    async def poll(self, poll: Poll, *, wait_s: float) -> Grant | None:
+        """A lease, at once or when work comes; None when the time is over. Holds no connection while it waits."""
+        ends, wake = time.monotonic() + wait_s, NO_WAKE
+        while True:
+            served = await self._served.ask(poll)
+            if served.grant is not None:
+                return served.grant
+            self._pass_on(wake, served.waiting)
+            left = ends - time.monotonic()
+            if left <= 0 or not served.workflows:
+                return None
+            wake = await self._wait(poll, served.workflows, left)
+            if wake.lane is None:
+                return None
+
+    async def _wait(self, poll: Poll, workflows: frozenset[WorkflowId], left_s: float) -> Wake:
+        routings = [(workflow_id, provider) for workflow_id in workflows for provider in poll.providers]
+        waiter = self.room.park(poll.worker.id, routings, poll.warm)
+        try:
+            async with asyncio.timeout(left_s):
+                return await waiter.woken
+        except TimeoutError:
+            return NO_WAKE
+        except asyncio.CancelledError:
+            if waiter.woken.done() and not waiter.woken.cancelled():
+                self._pass_on(waiter.woken.result(), {waiter.woken.result().lane})
+            raise
+        finally:
+            self.room.leave(waiter)
+
+    def _pass_on(self, wake: Wake, waiting: Collection[LaneId | None]) -> None:
+        """Woken in vain, for it was full, blocked or gone: if the job is still there, somebody else may take it."""
+        if wake.lane is not None and wake.lane in waiting and wake.hops < HOPS_MAX:
+            self.room.wake(self._leasing.book[wake.lane], hops=wake.hops + 1)
+
+    # ── one batch of polls ──
+
+    async def _serve(self, polls: list[Poll]) -> Sequence[Served | FleetError]:
+        self._lower_floors_now_and_then()
+        async with self._central.control_tx() as tx:
+            now = await fleet.hold_workers(tx, {poll.worker.id for poll in polls})
+            refused = {poll: error for poll in polls if (error := fleet.refusal(now.get(poll.worker.id), poll.worker))}
+            able = [worker for worker in now.values() if worker.status == WorkerStatus.APPROVED]
+            assigned = await self._roster.assignments(tx, able)
+            asks = {poll: self._ask(poll, assigned) for poll in polls if poll not in refused}
+            leased = await dispatch.lease_dispatches(tx, list(asks.values()), self._leasing)
+        for poll in refused:
+            self._roster.forget(poll.worker.worker_id)
+        return [
+            refused[poll]
+            if poll in refused
+            else Served(leased.grants.get(asks[poll]), assigned.get(poll.worker.id, NOTHING), leased.waiting)
+            for poll in polls
+        ]
+
+    def _ask(self, poll: Poll, assigned: Assigned) -> Ask:
+        return Ask(
+            holder=Holder(poll.worker.id, poll.worker.incarnation),
+            lanes=self._leasing.book.lanes_for(assigned.get(poll.worker.id, NOTHING), poll.providers),
+            leases_max=poll.leases_max,
+            warm=poll.warm,
+            poll_id=poll.poll_id,
+        )
+
+    def _lower_floors_now_and_then(self) -> None:
+        if self._leasing.floors is not None and self._floors_until < time.monotonic():
+            self._leasing.floors.clear()
+            self._floors_until = time.monotonic() + FLOORS_LAST_S
+
+    def _take_back(self, poll: Poll, served: Served) -> None:
+        """Its caller hung up while the lease was made: back to the queue, not idle until it runs out."""
+        if served.grant is not None:
+            task = asyncio.create_task(self._return(poll, served.grant))
+            self._chores.add(task)
+            task.add_done_callback(self._chores.discard)
+
+    async def _return(self, poll: Poll, grant: Grant) -> None:
+        proof = LeaseProof(grant.dispatch_id, grant.token, Holder(poll.worker.id, poll.worker.incarnation))
+        report = Report(proof, digest="hung up", error="the worker hung up before it got the job")
+        with suppress(DatabaseUnavailable):  # then the lease runs out by itself
+            async with self._central.control_tx() as tx:
+                await dispatch.requeue_dispatch(
+                    tx, report, signer=self._leasing.signer, rules=self._leasing.rules, chance=0.5
+                )
+            self.room.wake(grant.lane)
+
+    def somebody_waits_for(self, lane: LaneId, *, but: WorkerId) -> bool:
+        book = self._leasing.book
+        return lane in book and self.room.wants(book[lane], but=but)
+
+    # ── work has come ──
+
+    def queued(self, places: Collection[Place]) -> None:
+        """New dispatches, committed: for each, one who waits."""
+        if self._leasing.floors is not None:
+            self._leasing.floors.make_room(places)
+        self.wake(Counter(place.lane for place in places))
+
+    def came_back(self, lanes: Collection[LaneId]) -> None:
+        """Dispatches that wait again, at their old places."""
+        if self._leasing.floors is not None:
+            self._leasing.floors.drop(lanes)
+        self.wake(Counter(lanes))
+
+    def wake(self, counts: Mapping[LaneId, int]) -> None:
+        book = self._leasing.book
+        for lane, count in counts.items():
+            if lane in book:
+                self.room.wake(book[lane], count=count)
+        if any(lane not in book for lane in counts):
+            # The first job of its kind; whoever can run it is found with the next look.
+            task = asyncio.create_task(self.look())
+            self._chores.add(task)
+            task.add_done_callback(self._chores.discard)
+
+    async def look(self) -> None:
+        """The truth, whatever hints were lost: is there work for those who wait?"""
+        async with self._central.control_tx(read_only=True) as tx:
+            await self._leasing.book.learn(tx)
+            wanted = [(frozenset([flow]), frozenset([provider])) for flow, provider in self.room.routings]
+            lanes = {lane for each in wanted for lane in self._leasing.book.lanes_for(*each)}
+            found = await dispatch.count_heads(tx, lanes, each=LOOK_AHEAD)
+        for lane, count in found.items():
+            self.room.wake(self._leasing.book[lane], count=count)

@@ -1,0 +1,22 @@
+"""The statement that spares leases after an outage."""
+
+import sqlalchemy as sa
+
+from comfyfleet.db.dialect import seconds_from_now
+from comfyfleet.db.tables import ai_job_dispatches
+from comfyfleet.dispatch.lifecycle import DispatchStatus
+
+d = ai_job_dispatches
+
+
+def spare_leases(*, ttl_s: float) -> sa.Update:
+    until = seconds_from_now(ttl_s)
+    return (
+        sa.update(d)
+        .where(
+            d.c.status == DispatchStatus.LEASED,
+            d.c.lease_expires_at < until,
+            d.c.lease_expires_at < d.c.deadline_at,
+        )
+        .values(lease_expires_at=sa.case((until < d.c.deadline_at, until), else_=d.c.deadline_at))
+    )

@@ -1,0 +1,43 @@
+"""The outbox: what was written with the job reaches the central queue, once, however often it is sent."""
+
+import json
+from collections.abc import Sequence
+
+from comfyfleet.db import PoolTx
+from comfyfleet.dispatch import NewDispatch
+from comfyfleet.jobs import sql
+from comfyfleet.jobs.lifecycle import JOB
+from comfyfleet.jobs.model import Submission
+from comfyfleet.kernel.ids import DispatchId, JobId
+
+
+async def unsent(tx: PoolTx, *, rows: int) -> list[Submission]:
+    """Oldest first. Nothing is locked: sending is once per id, so two who send the same do no harm."""
+    return [
+        Submission.from_row(row, job_ended=row.status in JOB.terminal) for row in await tx.all(sql.unsent(rows=rows))
+    ]
+
+
+async def mark_sent(tx: PoolTx, job_ids: Sequence[JobId]) -> int:
+    return await tx.run(sql.mark_sent(list(job_ids))) if job_ids else 0
+
+
+async def forget_sent(tx: PoolTx, *, age_s: float, rows: int) -> int:
+    return await tx.run(sql.forget_sent(age_s=age_s, rows=rows))
+
+
+def to_dispatch(submission: Submission, *, pool: str, weight: int) -> NewDispatch:
+    """The place that a submission asks for: the dispatch has the job's own id."""
+    return NewDispatch(
+        id=DispatchId(submission.job_id),
+        tenant_id=submission.tenant_id,
+        pool=pool,
+        workflow_id=submission.workflow_id,
+        structure_hash=submission.structure_hash,
+        provider=submission.provider,
+        payload=json.dumps(submission.payload, separators=(",", ":")).encode(),
+        priority=submission.priority,
+        cost_s=submission.expected_s,
+        weight=weight,
+        run_deadline_s=submission.run_deadline_s,
+    )

@@ -1,0 +1,78 @@
+"""What the queue decided reaches the tenants of one pool: each settlement in a transaction of its own."""
+
+import random
+
+import structlog
+
+from comfyfleet import jobs
+from comfyfleet.dispatch import settlements
+from comfyfleet.dispatch.settlements import Settlement
+from comfyfleet.house import House
+from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.errors import FleetError, Unavailable
+from comfyfleet.kernel.ids import SettlementId
+
+NAME = "apply_settlements"
+EVERY_S = 2.0
+BATCH = 100
+TRIES_MAX = 10
+
+log = structlog.get_logger()
+
+
+async def tick(house: House, pool: str, *, chance: random.Random) -> int:
+    """Take, apply, mark. What was applied and not marked is applied again, which moves nothing.
+
+    A pool that does not answer is nobody's fault: what was taken is given back, and counts as no try.
+    """
+    async with house.control_tx() as tx:
+        due = await settlements.due_settlements(tx, pool, rows=BATCH)
+    applied: list[SettlementId] = []
+    outage: Unavailable | None = None
+    left = list(due)
+    while left and outage is None:
+        try:
+            if await _apply(house, left[0], chance=chance.random()):
+                applied.append(left[0].id)
+            left.pop(0)
+        except Unavailable as problem:
+            outage = problem
+    if due:
+        async with house.control_tx() as tx:
+            await settlements.mark_applied(tx, applied)
+            await settlements.release(tx, [each.id for each in left])
+    if outage is not None:
+        raise outage
+    return len(due)
+
+
+async def _apply(house: House, settlement: Settlement, *, chance: float) -> bool:
+    """False: not this time, or never; then it stands aside, and the others go on."""
+    try:
+        async with house.pool(settlement.pool).tenant_tx(settlement.tenant_id) as tx:
+            await jobs.apply_settlement(tx, settlement)
+        return True
+    except Unavailable:
+        raise
+    except FleetError as problem:
+        await _set_aside(house, settlement, f"{problem.code}: {problem.message}")
+    except Exception as problem:
+        # Perhaps a passing fault of the database, perhaps one of ours: a few tries tell.
+        text = f"{type(problem).__name__}: {problem}"
+        if settlement.tries + 1 >= TRIES_MAX:
+            await _set_aside(house, settlement, text)
+        else:
+            await _try_later(house, settlement, text, pause_s=backoff_s(settlement.tries + 1, chance=chance))
+    return False
+
+
+async def _set_aside(house: House, settlement: Settlement, error: str) -> None:
+    log.error("settlement.parked", dispatch_id=str(settlement.dispatch_id), pool=settlement.pool, problem=error)
+    async with house.control_tx() as tx:
+        await settlements.park(tx, settlement.id, error=error)
+
+
+async def _try_later(house: House, settlement: Settlement, error: str, *, pause_s: float) -> None:
+    log.warning("settlement.postponed", dispatch_id=str(settlement.dispatch_id), pool=settlement.pool, problem=error)
+    async with house.control_tx() as tx:
+        await settlements.postpone(tx, settlement.id, error=error, pause_s=pause_s)

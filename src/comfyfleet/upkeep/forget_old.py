@@ -1,0 +1,27 @@
+"""Retention: what ended long ago, and what workers did long ago."""
+
+from comfyfleet import jobs
+from comfyfleet.dispatch import retention
+from comfyfleet.house import House
+from comfyfleet.upkeep import sql
+from comfyfleet.upkeep.rules import UpkeepRules
+
+NAME = "forget_old"
+NAME_POOL = "forget_sent"
+EVERY_S = 600.0
+BATCH = 500
+
+
+async def tick(house: House, *, rules: UpkeepRules) -> int:
+    """Each in a transaction of its own. The larger of the two counts: either alone can be a full batch."""
+    async with house.control_tx() as tx:
+        ended = await retention.forget_ended(tx, age_s=rules.retention_s, rows=BATCH)
+    async with house.control_tx() as tx:
+        events = await tx.run(sql.forget_worker_events(age_s=rules.retention_s, rows=BATCH))
+    return max(ended, events)
+
+
+async def tick_pool(house: House, pool: str, *, rules: UpkeepRules) -> int:
+    """Submissions that reached the queue long ago."""
+    async with house.pool_tx(pool) as tx:
+        return await jobs.forget_sent(tx, age_s=rules.retention_s, rows=BATCH)

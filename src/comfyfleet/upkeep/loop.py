@@ -1,0 +1,114 @@
+"""How a loop runs: tick, pause, tick; its failure is its own, and it stops when told."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.errors import Unavailable
+
+FAILURE_PAUSE_S_MAX = 30.0
+STOP_WITHIN_S = 1.0
+
+log = structlog.get_logger()
+
+
+@dataclass
+class Loop:
+    """`tick` does at most `batch` rows and says how many; after a full batch it goes on at once.
+
+    `name` is what wakes it, `pool` tells the loops of one name apart.
+    """
+
+    name: str
+    every_s: float
+    batch: int
+    tick: Callable[[], Awaitable[int]]
+    pool: str | None = None
+    failures: int = 0
+    _woken: asyncio.Event = field(default_factory=asyncio.Event)
+    _stopped: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._woken.set()
+
+    async def run(self, chance: random.Random) -> None:
+        while not self._stopped.is_set():
+            # Before the tick, not after: what is told while it runs may have come too late for it.
+            self._woken.clear()
+            full = await self._tick_once() >= self.batch
+            if not self._stopped.is_set():
+                await self._pause(0.0 if full else self._pause_s(chance.random()))
+
+    async def _tick_once(self) -> int:
+        try:
+            done = await self.tick()
+        except Exception as problem:
+            self.failures += 1
+            # An outage is told once in words; anything else is a fault of ours, and its trace is wanted.
+            expected = isinstance(problem, Unavailable)
+            log.warning(
+                "upkeep.tick_failed",
+                loop=self.name,
+                pool=self.pool,
+                failures=self.failures,
+                problem=str(problem),
+                exc_info=None if expected else problem,
+            )
+            return 0
+        self.failures = 0
+        return done
+
+    def _pause_s(self, chance: float) -> float:
+        """From three to five quarters of the interval: replicas that started together drift apart."""
+        if self.failures:
+            return backoff_s(self.failures, chance=chance, base_s=self.every_s, ceiling_s=FAILURE_PAUSE_S_MAX)
+        return self.every_s * (0.75 + chance / 2)
+
+    async def _pause(self, seconds: float) -> None:
+        # A loop whose database is away is not woken: every job that ends would make it ask again.
+        signal = self._stopped if self.failures else self._woken
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await signal.wait()
+
+
+class Upkeep:
+    """All loops of one process."""
+
+    def __init__(self, loops: Sequence[Loop]) -> None:
+        self._loops = loops
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        chance = random.Random()  # noqa: S311 pauses are no secrets
+        self._tasks = [
+            asyncio.create_task(loop.run(chance), name=f"upkeep {loop.name} {loop.pool or ''}".rstrip())
+            for loop in self._loops
+        ]
+
+    def wake(self, name: str, *, pool: str | None = None) -> None:
+        """There is work for it now: it need not wait for its interval. Only from the event loop it runs in."""
+        for loop in self._loops:
+            if loop.name == name and pool in (None, loop.pool):
+                loop.wake()
+
+    async def stop(self) -> None:
+        """A tick under way may end, for a moment; one that is cut off is like a crash, and those are harmless."""
+        for loop in self._loops:
+            loop.stop()
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(self._tasks, timeout=STOP_WITHIN_S)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []

@@ -1,0 +1,51 @@
+"""Which loops a process runs: some for the central database, some for each pool, so that no pool waits for another."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from comfyfleet.house import House
+from comfyfleet.upkeep import (
+    apply_settlements,
+    collect_uploads,
+    expire_leases,
+    explain_waiting,
+    fail_overdue,
+    forget_old,
+    promote_delayed,
+    relay_submissions,
+    retire_workers,
+)
+from comfyfleet.upkeep.loop import Loop
+from comfyfleet.upkeep.rules import UpkeepRules
+
+
+def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
+    chance = random.Random()  # noqa: S311 back-offs are no secrets
+    central = [
+        _loop(expire_leases, partial(expire_leases.tick, house, chance=chance)),
+        _loop(promote_delayed, partial(promote_delayed.tick, house)),
+        _loop(fail_overdue, partial(fail_overdue.tick, house)),
+        _loop(explain_waiting, partial(explain_waiting.tick, house)),
+        _loop(retire_workers, partial(retire_workers.tick, house)),
+        _loop(forget_old, partial(forget_old.tick, house, rules=rules)),
+    ]
+    for pool in house.pools:
+        central += _loops_of_pool(house, pool, chance=chance, rules=rules)
+    return central
+
+
+def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: UpkeepRules) -> list[Loop]:
+    sent = partial(forget_old.tick_pool, house, pool, rules=rules)
+    return [
+        _loop(relay_submissions, partial(relay_submissions.tick, house, pool), pool),
+        _loop(apply_settlements, partial(apply_settlements.tick, house, pool, chance=chance), pool),
+        _loop(collect_uploads, partial(collect_uploads.tick, house, pool), pool),
+        Loop(forget_old.NAME_POOL, forget_old.EVERY_S, forget_old.BATCH, sent, pool),
+    ]
+
+
+def _loop(module: Any, tick: Callable[[], Any], pool: str | None = None) -> Loop:
+    """The name, interval and batch stand in each loop's own file."""
+    return Loop(module.NAME, module.EVERY_S, module.BATCH, tick, pool)

@@ -1,0 +1,18 @@
+"""One replica at a time, for what two must not do at once; and how long ago it was last done by anybody."""
+
+import math
+
+from comfyfleet.db import ControlTx
+from comfyfleet.upkeep import sql
+
+
+async def take_turn(tx: ControlTx, loop: str) -> float | None:
+    """Held until the transaction ends. Seconds since the last turn; None: another replica has it now."""
+    row = await tx.maybe(sql.hold_tick(loop))
+    if row is not None:
+        await tx.run(sql.move_tick(loop))
+        return float(row.since_s)
+    # Held, or not there yet. An insert must not find out: it would wait for whoever holds it.
+    if await tx.maybe(sql.find_tick(loop)) is not None:
+        return None
+    return math.inf if await tx.maybe(sql.insert_tick(loop)) is not None else None

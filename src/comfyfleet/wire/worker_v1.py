@@ -1,0 +1,245 @@
+"""The worker protocol, version 1: what a worker and the control plane say to each other. Durations, never instants."""
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from msgspec import Meta, Raw, Struct, field
+
+Provider = Literal["self_hosted", "cloud"]
+Name = Annotated[str, Meta(min_length=1, max_length=128)]
+Slug = Annotated[str, Meta(min_length=1, max_length=63)]
+Token = Annotated[str, Meta(min_length=1, max_length=128)]
+Note = Annotated[str, Meta(max_length=4000)]
+Word = Annotated[str, Meta(max_length=200)]
+Count = Annotated[int, Meta(ge=0, le=100_000)]
+Concurrency = Annotated[int, Meta(ge=1, le=1000)]
+FailureClass = Literal[
+    "user_input",
+    "workflow_invalid",
+    "execution_error",
+    "out_of_memory",
+    "server_fault",
+    "infra",
+    "interrupted",
+    "timeout",
+    "cancelled",
+]
+
+
+class Request(Struct, forbid_unknown_fields=True, kw_only=True):
+    """Every call names the worker it comes from."""
+
+    worker_id: Name
+
+
+class LeaseProof(Struct, forbid_unknown_fields=True, kw_only=True):
+    dispatch_id: UUID
+    lease_token: Token
+
+
+# ── register, deregister ──
+
+
+class Register(Request):
+    """With `fleet_slug` and `stage`, or with `workflow_slugs`. `leases`: what the worker's journal proves it holds."""
+
+    fleet_slug: Slug | None = None
+    stage: Slug | None = None
+    workflow_slugs: Annotated[list[Slug], Meta(max_length=1000)] = []
+    max_concurrency: Concurrency = 1
+    providers: Annotated[list[Provider], Meta(min_length=1, max_length=2)] = field(
+        default_factory=lambda: ["self_hosted"]
+    )
+    capabilities: dict[str, Any] = {}
+    boot_id: Word | None = None
+    leases: Annotated[list[LeaseProof], Meta(max_length=1000)] = []
+
+
+class Rebound(Struct, kw_only=True):
+    """A lease that goes on in the worker's new life, under a new token."""
+
+    dispatch_id: UUID
+    lease_token: str
+    lease_seconds: float
+
+
+class Registered(Struct, kw_only=True):
+    worker_id: str
+    token: str
+    workflows_assigned: list[str]
+    status: str
+    incarnation: int
+    lease_ttl_seconds: float
+    heartbeat_interval_seconds: float
+    leases: list[Rebound]
+
+
+class Deregister(Request):
+    pass
+
+
+class Deregistered(Struct, kw_only=True):
+    worker_id: str
+    status: str
+
+
+# ── poll ──
+
+
+class Poll(Request):
+    """`warm`: structure hashes whose models are loaded. `poll_id`: sent again with it, a lost reply comes again."""
+
+    providers: Annotated[list[Provider], Meta(min_length=1, max_length=2)] = field(
+        default_factory=lambda: ["self_hosted"]
+    )
+    current_load: Count = 0
+    max_concurrency: Concurrency = 1
+    uploading: Count = 0
+    capabilities: dict[str, Any] = {}
+    wait_seconds: Annotated[float, Meta(ge=0, le=30)] = 0
+    poll_id: Name | None = None
+    warm: Annotated[list[Word], Meta(max_length=100)] = []
+
+
+class Job(Struct, kw_only=True):
+    """A lease. It lives `lease_seconds` until its first heartbeat, and from then on for the whole TTL each time."""
+
+    dispatch_id: UUID
+    lease_token: str
+    lease_seconds: float
+    heartbeat_interval_seconds: float
+    deadline_seconds: float
+    job_id: UUID
+    workflow_id: UUID
+    structure_hash: str
+    provider: str
+    attempt: int
+    epoch: int
+    input_payload: Raw
+    input_url: str | None = None
+    output_url: str | None = None
+    output_headers: dict[str, str] = {}
+
+
+class PollReply(Struct, kw_only=True):
+    job: Job | None
+
+
+# ── heartbeat ──
+
+
+class HeldLease(LeaseProof):
+    """`ahead`: leased, and not begun; somebody idle may have it."""
+
+    provider_job_id: Word | None = None
+    service_status: Word | None = None
+    ahead: bool = False
+
+
+class Heartbeat(Request):
+    """For all leases at once, or, as the seeds have it, for one."""
+
+    current_load: Count = 0
+    leases: Annotated[list[HeldLease], Meta(max_length=1000)] = []
+    dispatch_id: UUID | None = None
+    lease_token: Token | None = None
+
+
+class LeaseState(Struct, kw_only=True):
+    dispatch_id: UUID
+    lease_seconds: float
+    deadline_seconds: float
+    cancel_requested: bool
+    give_back: bool
+
+
+class HeartbeatReply(Struct, kw_only=True):
+    """`lost`: stop these at once, and discard what they made."""
+
+    leases: list[LeaseState]
+    lost: list[UUID]
+    heartbeat_interval_seconds: float
+
+
+# ── the end of a lease ──
+
+
+class Output(Struct, forbid_unknown_fields=True, kw_only=True):
+    """An object that was uploaded under this lease."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=512)]
+    name: Annotated[str, Meta(min_length=1, max_length=255)]
+    mime_type: Annotated[str, Meta(min_length=3, max_length=127)]
+    size: Annotated[int, Meta(ge=0)]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+
+
+class Ending(Request, kw_only=True):
+    dispatch_id: UUID
+    lease_token: Token
+    provider_job_id: Word | None = None
+
+
+class Complete(Ending):
+    outputs: Annotated[list[Output], Meta(max_length=1000)] = []
+
+
+class Fail(Ending):
+    error: Note = ""
+    error_class: FailureClass = "infra"
+
+
+class Requeue(Ending):
+    reason: Annotated[str, Meta(min_length=1, max_length=500)]
+
+
+class EndReply(Struct, kw_only=True):
+    """What became of the dispatch. `replayed`: it was said before, and this is the answer of then."""
+
+    dispatch_id: UUID
+    status: str
+    replayed: bool
+
+
+# ── outputs, events ──
+
+
+class WantedOutput(Struct, forbid_unknown_fields=True, kw_only=True):
+    name: Annotated[str, Meta(min_length=1, max_length=255)]
+    mime_type: Annotated[str, Meta(min_length=3, max_length=127)]
+    size: Annotated[int, Meta(ge=1)]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+
+
+class Outputs(Request):
+    dispatch_id: UUID
+    lease_token: Token
+    outputs: Annotated[list[WantedOutput], Meta(min_length=1, max_length=100)]
+
+
+class OutputUrl(Struct, kw_only=True):
+    name: str
+    path: str
+    output_url: str
+    output_headers: dict[str, str]
+    expires_seconds: int
+
+
+class OutputsReply(Struct, kw_only=True):
+    outputs: list[OutputUrl]
+
+
+class Event(Struct, forbid_unknown_fields=True, kw_only=True):
+    kind: Literal["progress", "node", "preview", "log"]
+    dispatch_id: UUID | None = None
+    lease_token: Token | None = None
+    ago_seconds: Annotated[float, Meta(ge=0, le=3600)] = 0
+    data: dict[str, Any] = {}
+
+
+class Events(Request):
+    events: Annotated[list[Event], Meta(max_length=500)]
+
+
+class EventsReply(Struct, kw_only=True):
+    accepted: int

@@ -1,0 +1,60 @@
+"""The loops run for as long as the application does, in replicas that are told to run them."""
+
+import asyncio
+
+import pytest
+
+from comfyfleet.api.app import build_app
+from comfyfleet.api.options import ApiOptions
+from comfyfleet.bootstrap import build_upkeep
+from comfyfleet.house import House
+from comfyfleet.jobs import JobStatus
+from comfyfleet.settings import Settings
+from comfyfleet.upkeep import relay_submissions
+from tests.database.jobs.world import World
+
+
+def upkeep_tasks() -> list[str]:
+    return [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("upkeep")]
+
+
+async def test_a_job_is_relayed_when_the_loop_is_woken_and_the_loops_end_with_the_application(
+    house: House, settings: Settings
+) -> None:
+    upkeep = build_upkeep(house, settings)
+    assert upkeep is not None
+    app = build_app(house, ApiOptions(), upkeep=upkeep)
+    world = await World.make(house)
+    async with app.router.lifespan_context(app):
+        assert len(upkeep_tasks()) == 10
+        job_id = await world.create()
+        waiter = world.wait_for_work()
+        upkeep.wake(relay_submissions.NAME)
+        await asyncio.wait_for(waiter.woken, 10)
+        assert [row.id for row in await world.dispatches()] == [job_id]
+        assert (await world.job(job_id)).status is JobStatus.QUEUED
+    assert upkeep_tasks() == []
+
+
+async def test_a_replica_can_leave_upkeep_to_others(house: House, settings: Settings) -> None:
+    off = settings.model_copy(update={"upkeep": False})
+    assert build_upkeep(house, off) is None
+    app = build_app(house, ApiOptions())
+    async with app.router.lifespan_context(app):
+        assert upkeep_tasks() == []
+
+
+async def test_each_pool_has_loops_of_its_own(house: House, settings: Settings) -> None:
+    two = House(**{**vars(house), "pools": {**house.pools, "second": house.pools["main"]}})
+    one, both = build_upkeep(house, settings), build_upkeep(two, settings)
+    assert one is not None
+    assert both is not None
+    assert [len(each._loops) for each in (one, both)] == [10, 14]
+
+
+@pytest.mark.parametrize("days", [1, 30])
+async def test_the_retention_of_the_settings_is_kept(house: House, settings: Settings, days: int) -> None:
+    upkeep = build_upkeep(house, settings.model_copy(update={"retention_days": days}))
+    assert upkeep is not None
+    [loop] = [each for each in upkeep._loops if each.name == "forget_old"]
+    assert loop.tick.keywords["rules"].retention_s == days * 86_400  # type: ignore[attr-defined]

@@ -1,0 +1,52 @@
+"""`comfyfleet dispatches create`, in a process of its own."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.conftest import Command
+
+GRAPH = b'{"1": {"class_type": "SaveImage", "inputs": {}}}'
+
+
+@pytest.fixture
+def central(comfyfleet: Command) -> Iterator[sqlite3.Connection]:
+    """The central database of a home with a tenant, a user and a workflow."""
+    comfyfleet("db", "upgrade")
+    comfyfleet("tenant", "create", "acme")
+    comfyfleet("user", "create", "ada@acme.test", "--tenant", "acme")
+    opened = sqlite3.connect(comfyfleet.folder / ".comfyfleet" / "central.sqlite", isolation_level=None)
+    opened.execute(
+        "INSERT INTO workflows (id, slug, name, is_active, graph, structure_hash, properties, created_at)"
+        " VALUES (?, 'swap', 'Swap', 1, ?, 'h', '[]', '2026-01-01T00:00:00.000000Z')",
+        ("0" * 31 + "7", GRAPH),
+    )
+    yield opened
+    opened.close()
+
+
+def test_jobs_are_created_paid_for_and_queued_in_batches(comfyfleet: Command, central: sqlite3.Connection) -> None:
+    comfyfleet("wallet", "credit", "ada@acme.test", "5000", "--id", "pay-1")
+    made = comfyfleet.json(
+        "dispatches", "create", "--tenant", "acme", "--workflow", "swap", "--count", "1201", "--cost", "2"
+    )
+    assert (made["count"], made["queued"], made["tenant"], made["workflow"]) == (1201, 1201, "acme", "swap")
+    assert central.execute("SELECT COUNT(*) FROM ai_job_dispatches WHERE status = 'queued'").fetchone() == (1201,)
+    payload = json.loads(central.execute("SELECT payload FROM dispatch_payloads LIMIT 1").fetchone()[0])
+    assert payload["workflow"] == json.loads(GRAPH)
+    assert "2598 tokens" in comfyfleet("wallet", "show", "ada@acme.test")
+    assert "Created 1 jobs" in comfyfleet("dispatches", "create", "--tenant", "acme", "--workflow", "swap")
+
+
+def test_what_cannot_be_is_said(comfyfleet: Command, central: sqlite3.Connection) -> None:
+    create = ("dispatches", "create", "--tenant", "acme", "--workflow", "swap")
+    assert "insufficient_tokens" in comfyfleet(*create, "--cost", "1", code=2)
+    assert "not_found" in comfyfleet("dispatches", "create", "--tenant", "acme", "--workflow", "none", code=3)
+    comfyfleet("tenant", "create", "empty")
+    assert "no such user" in comfyfleet("dispatches", "create", "--tenant", "empty", "--workflow", "swap", code=2)
+    assert "no such user" in comfyfleet(
+        "dispatches", "create", "--tenant", "empty", "--workflow", "swap", "--user", "ada@acme.test", code=2
+    )
+    assert central.execute("SELECT COUNT(*) FROM ai_job_dispatches").fetchone() == (0,)

@@ -1,0 +1,10 @@
+SELECT comfyui_workers.id, comfyui_workflow_fleets.workflow_id, comfyui_workers.providers
+FROM (SELECT *
+FROM jsonb_to_recordset(CAST(%(rows_workflow_id)s::VARCHAR AS jsonb)) AS r(workflow_id UUID)) AS asked
+JOIN workflows ON workflows.id = asked.workflow_id
+AND workflows.is_active
+JOIN comfyui_workflow_fleets ON comfyui_workflow_fleets.workflow_id = workflows.id
+JOIN comfyui_workers ON comfyui_workflow_fleets.fleet_id = comfyui_workers.fleet_id
+AND comfyui_workflow_fleets.is_active
+WHERE comfyui_workers.status = %(status_1)s::VARCHAR
+AND comfyui_workers.last_seen_at > (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))

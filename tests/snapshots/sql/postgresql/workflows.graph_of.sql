@@ -1,0 +1,3 @@
+SELECT workflows.graph
+FROM workflows
+WHERE workflows.id = %(id_1)s::UUID

@@ -1,0 +1,2 @@
+DELETE
+FROM waiting_reasons

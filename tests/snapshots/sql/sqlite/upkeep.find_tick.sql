@@ -1,0 +1,3 @@
+SELECT upkeep_ticks.loop
+FROM upkeep_ticks
+WHERE upkeep_ticks.loop = ?
