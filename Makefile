@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TEST_PROCESSES ?= 2
 
-.PHONY: help setup up test test-fast check fix snapshots screenshots lock soak clean
+.PHONY: help setup up test test-fast check fix snapshots screenshots lock bench soak clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,6 +46,9 @@ screenshots: $(READY) ## take the pictures of the README anew
 lock: $(READY) ## resolve dependencies anew
 	.uv/bin/uv pip compile -q --universal --generate-hashes --all-extras --group dev --python-version 3.11 \
 	  --upgrade pyproject.toml -o requirements-dev.lock
+
+bench: $(READY) ## measure: NAME=dispatch, ARGS="--quick" or "--json"
+	@$(BIN)/python -m bench.$(or $(NAME),dispatch) $(ARGS)
 
 soak: $(READY) ## the full counts of property and fuzz tests (hours)
 	HYPOTHESIS_PROFILE=soak FUZZ_EXAMPLES=2000 UPLOAD_TEST_BYTES=2147483648 \

@@ -6,7 +6,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ class Cluster:
 
     def execute(self, statement: str) -> None:
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
-            connection.execute(statement)  # type: ignore[call-overload]
+            connection.execute(statement)
 
     def create(self, database: str, *, template: str = "template0") -> str:
         self.execute(f'CREATE DATABASE "{database}" TEMPLATE "{template}"')
@@ -38,7 +38,7 @@ class Cluster:
 
 
 @contextmanager
-def postgres_cluster(*, durable: bool = False) -> Iterator[Cluster]:
+def postgres_cluster(*, durable: bool = False, options: Sequence[str] = ()) -> Iterator[Cluster]:
     if given := os.environ.get(GIVEN):
         yield Cluster(given)
         return
@@ -46,12 +46,9 @@ def postgres_cluster(*, durable: bool = False) -> Iterator[Cluster]:
     user = _unprivileged_user(folder)
     try:
         _run(user, "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8")
-        settings = [] if durable else FORGETFUL
-        options = " ".join(
-            f"-c {each}" for each in [*settings, "max_connections=200", f"unix_socket_directories={folder}"]
-        )
-        options += " -c listen_addresses="
-        _run(user, "pg_ctl", "-D", folder / "data", "-w", "-o", options, "-l", folder / "log", "start")
+        settings = [*([] if durable else FORGETFUL), "max_connections=200", *options]
+        flags = " ".join(f"-c {each}" for each in [*settings, f"unix_socket_directories={folder}", "listen_addresses="])
+        _run(user, "pg_ctl", "-D", folder / "data", "-w", "-o", flags, "-l", folder / "log", "start")
         try:
             yield Cluster(f"postgresql://postgres@/postgres?host={folder}")
         finally:

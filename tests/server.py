@@ -25,7 +25,7 @@ def free_port() -> int:
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
     """Nothing of the developer's own but where programs are; settings without their prefix."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
     return {**kept, "HOME": str(folder), **{f"COMFYFLEET_{name}": value for name, value in settings.items()}}
 
 

@@ -1,6 +1,7 @@
 """Who gets what: pure, so every rule is a line."""
 
 import random
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -8,16 +9,15 @@ import pytest
 
 from comfyfleet.dispatch import Ask, Holder
 from comfyfleet.dispatch.matching import (
-    AFFINITY_WINDOW_S,
-    AGE_PER_CLASS_S,
-    AGED_CLASSES_MAX,
     EVERY_STRUCTURE,
+    LEANINGS,
     SKIPPED_ROWS_MAX,
     Block,
     Head,
     aged_priority,
     match,
 )
+from comfyfleet.dispatch.turns import Turns
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId, new_id
 
 TENANT, OTHER = TenantId(new_id()), TenantId(new_id())
@@ -32,6 +32,7 @@ def a_head(lane: int = 1, **given: Any) -> Head:
             "tenant_id": TENANT,
             "structure_hash": f"hash-{lane}",
             "priority": 0,
+            "fair_tag": 0.0,
             "waited_s": 1.0,
             "epoch": 0,
             "run_deadline_s": 60.0,
@@ -45,8 +46,14 @@ def an_ask(*lanes: int, worker: WorkerId | None = None, warm: frozenset[str] = f
     return Ask(holder, frozenset(LaneId(lane) for lane in lanes), 10, warm, poll_id=str(next(_numbers)))
 
 
-def chosen(asks: list[Ask], heads: list[Head], blocks: dict[WorkerId, list[Block]] | None = None) -> list[Head | None]:
-    pairings = {pairing.ask: pairing.head for pairing in match(asks, heads, blocks or {})}
+def chosen(
+    asks: list[Ask],
+    heads: list[Head],
+    blocks: dict[WorkerId, list[Block]] | None = None,
+    turns: Turns | None = None,
+) -> list[Head | None]:
+    turns = turns if turns is not None else Turns()
+    pairings = {pairing.ask: pairing.head for pairing in match(asks, heads, blocks or {}, turns)}
     return [pairings.get(ask) for ask in asks]
 
 
@@ -67,17 +74,44 @@ def test_priority_before_age_and_age_before_nothing() -> None:
 
 
 def test_waiting_lifts_a_low_priority_above_a_high_one_in_the_end() -> None:
-    low, high = a_head(1, waited_s=3 * AGE_PER_CLASS_S + 1), a_head(2, priority=2)
+    low, high = a_head(1, waited_s=3 * LEANINGS.age_per_class_s + 1), a_head(2, priority=2)
     assert chosen([an_ask(1, 2)], [low, high]) == [low]
-    assert aged_priority(0, 10**9) == AGED_CLASSES_MAX
+    assert aged_priority(0, 10**9) == LEANINGS.aged_classes_max
     assert aged_priority(0, -5) == 0
 
 
+def test_age_lifts_a_priority_as_a_whole_and_not_one_tenants_long_row() -> None:
+    turns = Turns()
+    assert chosen([an_ask(1)], [a_head(1)], turns=turns) != [None]
+    old = a_head(1, waited_s=10 * LEANINGS.age_per_class_s, fair_tag=60.0)
+    first, high = a_head(2, waited_s=0.0), a_head(3, waited_s=0.0, priority=1)
+    assert chosen([an_ask(1, 2)], [old, a_head(2, waited_s=0.0)], turns=turns) == [old]
+    later = a_head(1, waited_s=10 * LEANINGS.age_per_class_s, fair_tag=120.0)
+    assert chosen([an_ask(1, 2, 3)], [later, first, high], turns=turns) == [first]
+
+
 def test_what_is_warm_goes_first_within_a_bounded_window() -> None:
-    cold, warm = a_head(1, waited_s=10), a_head(2, waited_s=5)
-    assert chosen([an_ask(1, 2, warm=frozenset({"hash-2"}))], [cold, warm]) == [warm]
-    late = a_head(1, waited_s=AFFINITY_WINDOW_S)
-    assert chosen([an_ask(1, 2, warm=frozenset({"hash-2"}))], [late, warm]) == [late]
+    turns, ask = Turns(), an_ask(1, 2, warm=frozenset({"hash-2"}))
+    cold, warm = a_head(1, waited_s=100), a_head(2, waited_s=5)
+    assert chosen([ask], [cold, warm], turns=turns) == [warm]
+    still = replace(cold, waited_s=100 + LEANINGS.affinity_window_s - 1)
+    assert chosen([ask], [still, warm], turns=turns) == [warm]
+    late = replace(cold, waited_s=100 + LEANINGS.affinity_window_s)
+    assert chosen([ask], [late, warm], turns=turns) == [late]
+
+
+def test_a_warm_lane_gets_only_so_far_ahead_of_its_turn() -> None:
+    turns, ask = Turns(), an_ask(1, 2, warm=frozenset({"hash-2"}))
+    cold = a_head(1)
+    assert chosen([ask], [cold, a_head(2)], turns=turns) != [cold]
+    assert chosen([ask], [cold, a_head(2, fair_tag=LEANINGS.affinity_lead_s - 1)], turns=turns) != [cold]
+    assert chosen([ask], [cold, a_head(2, fair_tag=LEANINGS.affinity_lead_s)], turns=turns) == [cold]
+
+
+def test_who_is_warm_chooses_before_who_is_not() -> None:
+    anybody, warm = an_ask(1, 2), an_ask(1, 2, warm=frozenset({"hash-1"}))
+    one, two = a_head(1, waited_s=9), a_head(2)
+    assert chosen([anybody, warm], [one, two]) == [two, one]
 
 
 def test_warmth_does_not_beat_priority() -> None:
@@ -110,10 +144,10 @@ def test_when_a_cooldown_is_over_exactly_one_of_500_goes_through() -> None:
     worker = WorkerId(new_id())
     asks = [an_ask(1, worker=worker) for _ in range(500)]
     block = Block("hash-1", None, half_open=True, probing=False)
-    pairings = match(asks, [a_head() for _ in range(500)], {worker: [block]})
+    pairings = match(asks, [a_head() for _ in range(500)], {worker: [block]}, Turns())
     assert [pairing.probes for pairing in pairings] == ["hash-1"]
     busy = Block("hash-1", None, half_open=True, probing=True)
-    assert match(asks, [a_head()], {worker: [busy]}) == []
+    assert match(asks, [a_head()], {worker: [busy]}, Turns()) == []
 
 
 def test_nobody_idles_while_something_fits_and_nothing_goes_twice() -> None:
@@ -131,3 +165,10 @@ def test_nobody_idles_while_something_fits_and_nothing_goes_twice() -> None:
                 assert not any(each.lane in ask.lanes for each in left)
             else:
                 assert head.lane in ask.lanes
+
+
+def test_nobody_gets_something_lesser_while_a_better_lane_was_not_read_to_its_end() -> None:
+    high, low = a_head(1, priority=1), a_head(2)
+    asks = [an_ask(1, 2), an_ask(1, 2), an_ask(2)]
+    pairings = match(asks, [high, low], {}, Turns(), cut={LaneId(1)})
+    assert [(pairing.ask, pairing.head) for pairing in pairings] == [(asks[0], high), (asks[2], low)]

@@ -6,6 +6,7 @@ from typing import Any
 
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch.enqueue import sql
+from comfyfleet.dispatch.fairness import share_cost, start_tags
 from comfyfleet.dispatch.model import NewDispatch, Place, QueueRules
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId
 
@@ -50,24 +51,18 @@ async def _fair_tags(tx: ControlTx, news: Sequence[NewDispatch], lanes: dict[Lan
     groups: dict[tuple[LaneId, TenantId], list[NewDispatch]] = defaultdict(list)
     for new in news:
         groups[lanes[_lane(new)], new.tenant_id].append(new)
-    costs = {key: sum(_cost(new) for new in group) for key, group in groups.items()}
-    shares = [{"lane": lane, "tenant_id": tenant, "cost": cost} for (lane, tenant), cost in costs.items()]
-    tags = {}
+    costs = {key: [share_cost(new.cost_s, new.weight) for new in group] for key, group in groups.items()}
+    shares = [{"lane": lane, "tenant_id": tenant, "cost": sum(each)} for (lane, tenant), each in costs.items()]
+    tags: dict[DispatchId, float] = {}
     for row in await tx.all(sql.advance_shares(shares)):
         key = (LaneId(row.lane), TenantId(row.tenant_id))
-        start = row.finish_tag - costs[key]
-        for new in groups[key]:
-            tags[new.id] = start
-            start += _cost(new)
+        starts = start_tags(row.finish_tag, costs[key])
+        tags |= {new.id: start for new, start in zip(groups[key], starts, strict=True)}
     return tags
 
 
 def _lane(new: NewDispatch) -> Lane:
     return new.workflow_id, new.structure_hash, new.provider.value, new.priority
-
-
-def _cost(new: NewDispatch) -> float:
-    return new.cost_s / new.weight
 
 
 def _seq(dispatch_id: DispatchId) -> int:

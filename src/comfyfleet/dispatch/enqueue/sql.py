@@ -48,16 +48,16 @@ def insert_lanes(rows: list[dict[str, Any]]) -> sa.Insert:
 
 
 def advance_shares(rows: list[dict[str, Any]]) -> sa.Insert:
-    """Start-time fair queuing: a tenant's next jobs start where its last one ends, or now, whichever is later.
+    """`fairness.finish_tag` for many at once. Taken in one order, so that two batches never wait for each other.
 
-    "Now" is the tag of whoever is next in the lane; in an empty lane, the latest end anybody has: all start level.
-    Taken in one order, so that two batches never wait for each other.
+    The head is the first row that nobody has leased yet (epoch 0): what comes back keeps its old tag, and would turn
+    the lane's time back for everybody who queues after it.
     """
     b = batch_rows("b", {"lane": sa.Integer(), "tenant_id": sa.Uuid(), "cost": sa.Double()}, rows)
     f = fair_shares.alias("f")
     head = (
         sa.select(d.c.fair_tag)
-        .where(d.c.lane == b.c.lane, d.c.status == constant(DispatchStatus.QUEUED))
+        .where(d.c.lane == b.c.lane, d.c.status == constant(DispatchStatus.QUEUED), d.c.epoch == 0)
         .order_by(d.c.fair_tag, d.c.seq)
         .limit(1)
         .correlate(b)

@@ -16,6 +16,7 @@ from comfyfleet.dispatch.lease import sql
 from comfyfleet.dispatch.matching import SKIPPED_ROWS_MAX, Head, Pairing, match
 from comfyfleet.dispatch.model import Ask, Grant, Holder, Lane, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
+from comfyfleet.dispatch.turns import Turns
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 
 NONCE_BYTES = 12
@@ -27,12 +28,13 @@ LOOKS_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class Leasing:
-    """What one process leases with. The lanes and floors are its memory of the queue, and may be new and empty."""
+    """What one process leases with. Lanes, floors and turns are its memory of the queue, and may be new and empty."""
 
     signer: LeaseSigner
     rules: QueueRules
     book: LaneBook = field(default_factory=LaneBook)
     floors: Floors | None = None
+    turns: Turns = field(default_factory=Turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ async def lease_dispatches(tx: ControlTx, asks: Sequence[Ask], leasing: Leasing)
         if not left:
             break
         heads, cut = await _look(tx, left, lanes, leasing, past_blocks=bool(blocked))
-        pairings = match(left, heads, blocked, cut=cut)
+        pairings = match(left, heads, blocked, leasing.turns, cut=cut)
         claimed = await _claim(tx, [each for each in pairings if await _may_probe(tx, each)], leasing)
         taken = {pairing.head.id for pairing in pairings}
         if leasing.floors is not None:

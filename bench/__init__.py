@@ -1,0 +1,1 @@
+"""Measurements. Each folder is one: `make bench NAME=dispatch`."""

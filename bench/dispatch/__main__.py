@@ -1,0 +1,45 @@
+"""`make bench NAME=dispatch`: progress on stderr; on stdout a table, or with `--json` one object and nothing else."""
+
+import argparse
+import sys
+
+import structlog
+import uvloop
+from rich.console import Console
+from rich.progress import Progress
+
+from bench.dispatch.figures import FIGURES, Bench
+from bench.dispatch.ground import Ground, migrate, stand_on, temporary_folder
+from bench.dispatch.report import Report
+from bench.dispatch.scale import FULL, QUICK
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench NAME=dispatch ARGS=…", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument("--quick", action="store_true", help="a smaller run, under five minutes")
+    parser.add_argument("--only", default=",".join(FIGURES), help="some of: %(default)s")
+    return parser.parse_args()
+
+
+async def measure(ground: Ground, report: Report, only: list[str], progress: Progress) -> None:
+    await migrate(ground)
+    for name in only:
+        await FIGURES[name](Bench(ground, report.scale, report, progress))
+
+
+def main() -> None:
+    given = arguments()
+    report = Report(QUICK if given.quick else FULL)
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    progress = Progress(console=Console(stderr=True))
+    with temporary_folder() as folder, stand_on(folder) as ground, progress:
+        uvloop.run(measure(ground, report, given.only.split(","), progress))
+    if given.json:
+        print(report.as_json())
+    else:
+        report.show(Console())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""The figures, each from its measurements: repetitions interleaved, medians compared."""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import TypeVar
+
+from rich.progress import Progress
+
+from bench.dispatch import peers
+from bench.dispatch.embedded import EmbeddedQueue
+from bench.dispatch.engine import EngineDrain
+from bench.dispatch.fairness import Tenants
+from bench.dispatch.ground import Ground
+from bench.dispatch.growth import Cost, Queue
+from bench.dispatch.raw import RawDrain
+from bench.dispatch.report import Report
+from bench.dispatch.scale import Scale
+from bench.dispatch.served import Idle, serve
+from bench.dispatch.snapshot import lease_p50_ms
+
+TENANTS = 1_000
+FAIR_BATCHES = 10
+RAW_WAITING, ENGINE_WAITING = 150_000, 200_000
+IDLE_TARGET = 10_000
+
+T = TypeVar("T")
+Measure = Callable[[], Awaitable[T]]
+
+
+@dataclass(frozen=True)
+class Bench:
+    ground: Ground
+    scale: Scale
+    report: Report
+    progress: Progress
+
+    async def interleaved(self, what: str, measures: dict[str, Measure[T]]) -> dict[str, list[T]]:
+        """Each in turn, over and over, there and back: what disturbs the machine disturbs all of them."""
+        found: dict[str, list[T]] = defaultdict(list)
+        task = self.progress.add_task(what, total=self.scale.repetitions * len(measures))
+        for repetition in range(self.scale.repetitions):
+            names = list(measures) if repetition % 2 == 0 else list(reversed(measures))
+            for name in names:
+                self.progress.update(task, description=f"{what}: {name}")
+                found[name].append(await measures[name]())
+                self.progress.advance(task)
+        self.progress.update(task, description=what)
+        return found
+
+
+async def lease_growth(bench: Bench) -> None:
+    ground, scale = bench.ground, bench.scale
+    sizes = {"small": scale.small, "large": scale.large}
+    queues = {f"match_{name}": Queue.match(ground, f"match_{name}", rows) for name, rows in sizes.items()}
+    queues |= {f"adverse_{name}": Queue.adverse(ground, f"adverse_{name}", rows) for name, rows in sizes.items()}
+
+    def measured(queue: Queue) -> Measure[Cost]:
+        return lambda: queue.measure(ground, scale.leases)
+
+    found = await bench.interleaved("lease growth", {name: measured(queue) for name, queue in queues.items()})
+    typical = {name: median(cost.compared for cost in costs) for name, costs in found.items()}
+    bench.report.ratio("lease_growth", typical["match_large"], typical["match_small"])
+    bench.report.ratio("lease_growth_adverse", typical["adverse_large"], typical["adverse_small"])
+    for name, costs in found.items():
+        bench.report.absolute[f"lease_{name}_p50_ms"] = median(cost.p50_ms for cost in costs)
+        bench.report.absolute[f"lease_{name}_statements_ms"] = _median([cost.statements_ms for cost in costs])
+        bench.report.absolute[f"lease_{name}_cpu_ms"] = _median([cost.cpu_ms for cost in costs])
+    bench.report.notes.append(f"lease growth: server CPU of a lease at {scale.small:,} and at {scale.large:,} rows")
+
+
+def _median(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+async def throughput(bench: Bench) -> None:
+    """Raw SQL, the engine, other queues and whole jobs over HTTP, side by side."""
+    ground, scale, report = bench.ground, bench.scale, bench.report
+    raw, engine = RawDrain.prepare(ground, RAW_WAITING), EngineDrain.prepare(ground, ENGINE_WAITING)
+    pgqueuer_url, procrastinate_url = ground.empty("pgqueuer"), ground.empty("procrastinate")
+    found = await bench.interleaved(
+        "throughput",
+        {
+            "raw": lambda: raw.measure(ground, scale.seconds),
+            "engine": lambda: engine.measure(ground, scale.seconds),
+            "pgqueuer": lambda: peers.drain_pgqueuer(pgqueuer_url, scale.peer_jobs),
+            "procrastinate": lambda: peers.drain_procrastinate(procrastinate_url, scale.peer_jobs),
+        },
+    )
+    rates = {name: median(each) for name, each in found.items()}
+    report.ratio("engine_vs_raw", rates["engine"], rates["raw"])
+    report.ratio("engine_vs_pgqueuer", rates["engine"], rates["pgqueuer"])
+    report.absolute |= {f"{name}_per_s": rate for name, rate in rates.items()}
+
+
+async def http(bench: Bench) -> None:
+    ground, scale, report = bench.ground, bench.scale, bench.report
+    async with serve(ground, "served") as served, ground.house(served.url) as house:
+        await served.furnish(house, max(scale.parked, scale.idle_workers))
+        _report_idle(report, await served.idle(scale.idle_workers, scale.idle_s))
+        pickups = await served.pick_up(house, parked=scale.parked, pickups=scale.pickups)
+        report.figures["pickup_p50_ms"] = pickups.percentile_ms(0.5)
+        report.figures["pickup_p99_ms"] = pickups.percentile_ms(0.99)
+        report.figures["lease_statements_per_job"] = pickups.statements_per_job
+        urls = ground.empty("pgqueuer_beside_http"), ground.empty("procrastinate_beside_http")
+        found = await bench.interleaved(
+            "http",
+            {
+                "http": lambda: served.drain(house, scale.seconds),
+                "pgqueuer": lambda: peers.drain_pgqueuer(urls[0], scale.peer_jobs),
+                "procrastinate": lambda: peers.drain_procrastinate(urls[1], scale.peer_jobs),
+            },
+        )
+    rates = {name: median(each) for name, each in found.items()}
+    report.ratio("http_vs_pgqueuer", rates["http"], rates["pgqueuer"])
+    report.ratio("http_vs_procrastinate", rates["http"], rates["procrastinate"])
+    report.absolute["http_per_s"] = rates["http"]
+
+
+def _report_idle(report: Report, idle: Idle) -> None:
+    scaled = idle.scaled_to(IDLE_TARGET)
+    report.figures["idle_10k_rss_mb"] = scaled.resident_mb
+    report.figures["idle_10k_core_share"] = scaled.core_share
+    report.absolute |= {"idle_workers": idle.workers, "idle_rss_mb": idle.resident_mb, "bare_rss_mb": idle.bare_mb}
+    report.absolute["idle_core_share"] = idle.core_share
+    if idle.workers != IDLE_TARGET:
+        report.notes.append(f"idle figures are scaled to {IDLE_TARGET:,} workers from {idle.workers:,} measured")
+
+
+async def snapshot(bench: Bench) -> None:
+    ground, scale = bench.ground, bench.scale
+    beside = await lease_p50_ms(ground, "snapshot_open", scale.snapshot_s, beside_snapshot=True)
+    without = await lease_p50_ms(ground, "snapshot_none", scale.snapshot_s, beside_snapshot=False)
+    bench.report.ratio("lease_snapshot", beside, without)
+    bench.report.absolute |= {"lease_beside_snapshot_p50_ms": beside, "lease_without_snapshot_p50_ms": without}
+
+
+async def sqlite(bench: Bench) -> None:
+    ground, scale = bench.ground, bench.scale
+    empty = await EmbeddedQueue.prepare(ground, "sqlite_empty", 0)
+    large = await EmbeddedQueue.prepare(ground, "sqlite_large", scale.large)
+    found = await bench.interleaved(
+        "sqlite",
+        {"empty": lambda: empty.measure(ground, scale.leases), "large": lambda: large.measure(ground, scale.leases)},
+    )
+    bench.report.ratio("sqlite_lease_growth", median(found["large"]), median(found["empty"]))
+    bench.report.absolute |= {f"sqlite_lease_{name}_p50_ms": median(each) for name, each in found.items()}
+
+
+async def fair_overhead(bench: Bench) -> None:
+    ground = bench.ground
+    one, many = Tenants.prepare(ground, 1), Tenants.prepare(ground, TENANTS)
+    found = await bench.interleaved(
+        "fair share",
+        {"one": lambda: one.measure(ground, FAIR_BATCHES), "many": lambda: many.measure(ground, FAIR_BATCHES)},
+    )
+    bench.report.ratio("fair_overhead", median(found["many"]), median(found["one"]))
+    bench.report.absolute |= {f"job_ms_{name}_tenants": median(each) for name, each in found.items()}
+
+
+FIGURES: dict[str, Callable[[Bench], Awaitable[None]]] = {
+    "growth": lease_growth,
+    "throughput": throughput,
+    "http": http,
+    "snapshot": snapshot,
+    "sqlite": sqlite,
+    "fair": fair_overhead,
+}
