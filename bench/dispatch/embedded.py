@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from bench.dispatch.engine import open_desk
+from bench.dispatch.engine import open_verbs
 from bench.dispatch.ground import Ground
 from bench.dispatch.growth import LANES, WARM_UP, time_leases
 from bench.dispatch.stock import COLUMNS
@@ -52,13 +52,13 @@ class EmbeddedQueue:
             await asyncio.to_thread(queue._add, waiting)
         return queue
 
-    async def measure(self, ground: Ground, leases: int) -> float:
+    async def measure(self, leases: int) -> float:
         """Milliseconds, median. As many rows are added as will be leased: the backlog stays what it is."""
         await asyncio.to_thread(self._add, leases + WARM_UP)
         lanes = [LaneId(number) for number in range(1, LANES + 1)]
-        async with ground.house(f"sqlite:///{self.path}") as house, open_desk(house) as desk:
-            await time_leases(desk, lanes, WARM_UP)
-            return median(await time_leases(desk, lanes, leases)) * 1000
+        async with open_verbs(f"sqlite:///{self.path}") as verbs:
+            await time_leases(verbs, lanes, WARM_UP)
+            return median(await time_leases(verbs, lanes, leases)) * 1000
 
     def _add(self, rows: int) -> None:
         facts = {"first": self.written + 1, "last": self.written + rows, "lanes": LANES}

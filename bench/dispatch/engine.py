@@ -1,6 +1,7 @@
 """The product's own side of every figure: how a caller leases, completes and enqueues inside one process.
 
-The other modules know only `open_desk` and `enqueue`; whatever the engine does behind them may change here alone.
+`Verbs` is one statement sequence on one connection; the desk is what the server has, where calls that come at once
+share statements. The other modules know these two and `enqueue`; what the engine does behind them may change.
 """
 
 import asyncio
@@ -8,68 +9,99 @@ import random
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from bench.dispatch.ground import Ground
-from bench.dispatch.stock import Stock
-from comfyfleet import dispatch
-from comfyfleet.dispatch import Ask, Ended, Grant, Holder, LeaseProof, Leasing, NewDispatch, Report
-from comfyfleet.dispatch.floors import Floors
+from bench.dispatch.ground import SIGNING_KEY, Ground
+from bench.dispatch.stock import Stock, workflow_id
+from comfyfleet import dispatch, fleet
+from comfyfleet.db import Database, open_database
+from comfyfleet.desk import Desk, Poll
+from comfyfleet.dispatch import (
+    Ask,
+    Floors,
+    Grant,
+    Holder,
+    LeaseProof,
+    LeaseSigner,
+    Leasing,
+    NewDispatch,
+    QueueRules,
+    Report,
+)
+from comfyfleet.fleet import FleetRules, NewWorker, Worker
 from comfyfleet.house import House
-from comfyfleet.kernel.errors import LeaseLost
-from comfyfleet.kernel.ids import LaneId, WorkerId, new_id
+from comfyfleet.kernel.ids import LaneId, WorkflowId
+from comfyfleet.kernel.secret import Secret
 
 CALLERS = 200
 LANES, LANES_EACH = 200, 10
+PROVIDERS = frozenset({"self_hosted"})
 
 
 @dataclass(frozen=True)
-class Desk:
-    """What one process leases and completes through, for any number of callers at once."""
+class Verbs:
+    """The verbs on a connection as the desk's are."""
 
-    house: House
+    database: Database
     leasing: Leasing
-    # Two leases at once would see the same heads, and one of them would look again.
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def lease(self, ask: Ask) -> Grant | None:
-        async with self.turn, self.house.control_tx() as tx:
-            return (await dispatch.lease_dispatches(tx, [ask], self.leasing)).get(ask)
-
-    async def complete(self, report: Report) -> Ended | LeaseLost:
-        async with self.house.control_tx() as tx:
-            done = await dispatch.complete_dispatches(tx, [report], signer=self.leasing.signer)
-        return done[report.proof.dispatch_id]
+        async with self.database.control_tx() as tx:
+            return (await dispatch.lease_dispatches(tx, [ask], self.leasing)).grants.get(ask)
 
 
 @asynccontextmanager
-async def open_desk(house: House) -> AsyncIterator[Desk]:
-    yield Desk(house, Leasing(house.leases, house.queue_rules, floors=Floors()))
+async def open_verbs(url: str) -> AsyncIterator[Verbs]:
+    database = open_database("central", url, pool_size=1, prepares=True)
+    try:
+        yield Verbs(database, Leasing(LeaseSigner(Secret(SIGNING_KEY)), QueueRules(), floors=Floors()))
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def open_desk(ground: Ground, url: str) -> AsyncIterator[Desk]:
+    async with ground.house(url) as house:
+        house.desk.start()
+        try:
+            yield house.desk
+        finally:
+            await house.desk.stop()
 
 
 async def enqueue(house: House, news: Sequence[NewDispatch]) -> None:
+    """As an edge does: committed first, then whoever waits is woken, here or at another replica."""
     async with house.control_tx() as tx:
-        await dispatch.enqueue_dispatches(tx, news, rules=house.queue_rules)
+        placed = await dispatch.enqueue_dispatches(tx, news, rules=house.queue_rules)
+    house.desk.queued(placed.values())
+
+
+async def make_workers(url: str, sets: Sequence[Sequence[WorkflowId]]) -> list[Worker]:
+    """One worker for each set of workflows."""
+    database, made = open_database("central", url), []
+    async with database.control_tx() as tx:
+        for number, own in enumerate(sets):
+            new = NewWorker(worker_id=f"bench-{number}", address="127.0.0.1")
+            found = await fleet.register_worker(tx, new, fleet=None, own_workflows=own, rules=FleetRules())
+            made.append(found.worker)
+    await database.close()
+    return made
 
 
 @dataclass
 class Caller:
-    """A worker as the engine sees it: its lanes, one job at a time."""
+    """A worker as the desk sees it: one job at a time."""
 
     desk: Desk
-    lanes: frozenset[LaneId]
+    worker: Worker
     completed: int = 0
-    holder: Holder = field(default_factory=lambda: Holder(WorkerId(new_id()), 1))
 
     async def cycle(self) -> None:
-        grant = await self.desk.lease(Ask(self.holder, self.lanes, leases_max=2))
+        grant = await self.desk.poll(Poll(self.worker, PROVIDERS, leases_max=2), wait_s=0)
         if grant is None:
-            # Found nothing, though plenty waits: another took it. As a worker would, ask again.
-            await asyncio.sleep(0)
             return
-        proof = LeaseProof(grant.dispatch_id, grant.token, self.holder)
-        ended = await self.desk.complete(Report(proof, digest="digest"))
-        assert isinstance(ended, Ended)  # noqa: S101 a bench that loses jobs measures nothing
+        proof = LeaseProof(grant.dispatch_id, grant.token, Holder(self.worker.id, self.worker.incarnation))
+        await self.desk.complete(Report(proof, digest="digest"))
         self.completed += 1
 
     async def work(self, until: float) -> None:
@@ -79,25 +111,27 @@ class Caller:
 
 @dataclass
 class EngineDrain:
-    """Lease + complete through the verbs: 200 callers, each with its own 10 of 200 lanes."""
+    """Lease + complete through the desk: 200 callers, each with its own 10 of 200 workflows."""
 
     stock: Stock
     lanes: list[LaneId]
+    workers: list[Worker]
     waiting: int
 
     @classmethod
-    def prepare(cls, ground: Ground, waiting: int) -> "EngineDrain":
-        stock = Stock(ground.central("engine"))
+    async def prepare(cls, ground: Ground, waiting: int) -> "EngineDrain":
+        stock, chance = Stock(ground.central("engine")), random.Random(1)
         lanes = stock.lanes(LANES)
         stock.add(waiting, lanes, settle=True)
-        return cls(stock, lanes, waiting)
+        known = [workflow_id(number) for number in range(LANES)]
+        workers = await make_workers(stock.url, [chance.sample(known, LANES_EACH) for _ in range(CALLERS)])
+        return cls(stock, lanes, workers, waiting)
 
     async def measure(self, ground: Ground, seconds: float) -> float:
         """Jobs completed a second; the first fifth is for warming up."""
         self.stock.refill(self.waiting, self.lanes)
-        chance = random.Random(1)
-        async with ground.house(self.stock.url) as house, open_desk(house) as desk:
-            callers = [Caller(desk, frozenset(chance.sample(self.lanes, LANES_EACH))) for _ in range(CALLERS)]
+        async with open_desk(ground, self.stock.url) as desk:
+            callers = [Caller(desk, worker) for worker in self.workers]
             await _all_work(callers, seconds / 5)
             before, started = _total(callers), time.perf_counter()
             await _all_work(callers, seconds)

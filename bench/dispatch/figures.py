@@ -78,7 +78,7 @@ def _median(values: list[float | None]) -> float | None:
 async def throughput(bench: Bench) -> None:
     """Raw SQL, the engine, other queues and whole jobs over HTTP, side by side."""
     ground, scale, report = bench.ground, bench.scale, bench.report
-    raw, engine = RawDrain.prepare(ground, RAW_WAITING), EngineDrain.prepare(ground, ENGINE_WAITING)
+    raw, engine = RawDrain.prepare(ground, RAW_WAITING), await EngineDrain.prepare(ground, ENGINE_WAITING)
     pgqueuer_url, procrastinate_url = ground.empty("pgqueuer"), ground.empty("procrastinate")
     found = await bench.interleaved(
         "throughput",
@@ -143,7 +143,7 @@ async def sqlite(bench: Bench) -> None:
     large = await EmbeddedQueue.prepare(ground, "sqlite_large", scale.large)
     found = await bench.interleaved(
         "sqlite",
-        {"empty": lambda: empty.measure(ground, scale.leases), "large": lambda: large.measure(ground, scale.leases)},
+        {"empty": lambda: empty.measure(scale.leases), "large": lambda: large.measure(scale.leases)},
     )
     bench.report.ratio("sqlite_lease_growth", median(found["large"]), median(found["empty"]))
     bench.report.absolute |= {f"sqlite_lease_{name}_p50_ms": median(each) for name, each in found.items()}
@@ -154,7 +154,7 @@ async def fair_overhead(bench: Bench) -> None:
     one, many = Tenants.prepare(ground, 1), Tenants.prepare(ground, TENANTS)
     found = await bench.interleaved(
         "fair share",
-        {"one": lambda: one.measure(ground, FAIR_BATCHES), "many": lambda: many.measure(ground, FAIR_BATCHES)},
+        {"one": lambda: one.measure(FAIR_BATCHES), "many": lambda: many.measure(FAIR_BATCHES)},
     )
     bench.report.ratio("fair_overhead", median(found["many"]), median(found["one"]))
     bench.report.absolute |= {f"job_ms_{name}_tenants": median(each) for name, each in found.items()}

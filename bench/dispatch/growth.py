@@ -7,7 +7,7 @@ from statistics import median
 
 import psycopg
 
-from bench.dispatch.engine import Desk, open_desk
+from bench.dispatch.engine import Verbs, open_verbs
 from bench.dispatch.ground import Ground
 from bench.dispatch.processes import cpu_ms
 from bench.dispatch.stock import Stock
@@ -68,10 +68,10 @@ class Queue:
 
     async def measure(self, ground: Ground, leases: int) -> Cost:
         self.stock.refill(self.waiting, self.lanes)
-        async with ground.house(self.stock.url) as house, open_desk(house) as desk:
-            await time_leases(desk, self.lanes, WARM_UP)
+        async with open_verbs(self.stock.url) as verbs:
+            await time_leases(verbs, self.lanes, WARM_UP)
             before = self._spent_ms(ground)
-            times = await time_leases(desk, self.lanes, leases)
+            times = await time_leases(verbs, self.lanes, leases)
             after = self._spent_ms(ground)
         statements, cpu = (
             (late - early) / leases if early is not None and late is not None else None
@@ -87,13 +87,13 @@ class Queue:
         return (float(row[0]) if row else None), cpu_ms(backends)
 
 
-async def time_leases(desk: Desk, lanes: Sequence[LaneId], leases: int) -> list[float]:
+async def time_leases(verbs: Verbs, lanes: Sequence[LaneId], leases: int) -> list[float]:
     """One after the other, each by another worker."""
     times, mine = [], frozenset(lanes)
     for _ in range(leases):
         ask = Ask(Holder(WorkerId(new_id()), 1), mine, leases_max=2)
         started = time.perf_counter()
-        grant = await desk.lease(ask)
+        grant = await verbs.lease(ask)
         times.append(time.perf_counter() - started)
         assert grant is not None, "the queue ran dry"  # noqa: S101 a lease that found nothing is no lease
     return times

@@ -18,7 +18,8 @@ LEASE = """WITH lane AS MATERIALIZED (
   ORDER BY j.fair_tag, j.seq LIMIT 1) h ORDER BY h.priority DESC, h.queued_at LIMIT 1),
 leased AS (UPDATE ai_job_dispatches SET status = 'leased', epoch = epoch + 1, attempts = attempts + 1,
   lease_hash = md5(id::text) || md5(random()::text), worker_id = md5('worker' || :client_id)::uuid, incarnation = 1,
-  lease_expires_at = clock_timestamp() + interval '15 s', deadline_at = clock_timestamp() + interval '1 h'
+  lease_expires_at = clock_timestamp() + interval '15 s', deadline_at = clock_timestamp() + interval '1 h',
+  leased_at = clock_timestamp()
  WHERE id = ANY(ARRAY(SELECT j.id FROM ai_job_dispatches j WHERE j.status = 'queued' AND j.lane = (SELECT id FROM lane)
   ORDER BY j.fair_tag, j.seq LIMIT 1 FOR UPDATE SKIP LOCKED)) RETURNING id, epoch, lease_hash, worker_id),
 attempt AS (INSERT INTO dispatch_attempts (dispatch_id, epoch, nonce, worker_id, incarnation, granted_at)
@@ -28,7 +29,9 @@ SELECT coalesce(max(leased.id::text), '{nobody}') AS id, coalesce(max(epoch), 0)
  FROM leased JOIN dispatch_payloads p ON p.dispatch_id = leased.id \\gset
 """
 COMPLETE = """WITH done AS (UPDATE ai_job_dispatches SET status = 'completed', done_epoch = epoch,
-  finished_at = clock_timestamp(), duration_seconds = 1, lease_hash = NULL, lease_expires_at = NULL, deadline_at = NULL
+  finished_at = clock_timestamp(),
+  duration_seconds = EXTRACT(EPOCH FROM clock_timestamp() - leased_at)::float8,
+  lease_hash = NULL, lease_expires_at = NULL, deadline_at = NULL
  WHERE id = :id AND epoch = :epoch AND lease_hash = :hash AND incarnation = 1 AND status = 'leased'
  RETURNING id, epoch, tenant_id, pool),
 ended AS (UPDATE dispatch_attempts a SET ended_at = clock_timestamp(), reason = 'completed', request_digest = 'digest',

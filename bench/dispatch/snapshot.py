@@ -9,10 +9,9 @@ from statistics import median
 
 import psycopg
 
-from bench.dispatch.engine import Caller, Desk, open_desk
+from bench.dispatch.engine import Caller, make_workers, open_desk
 from bench.dispatch.ground import Ground
-from bench.dispatch.stock import Stock
-from comfyfleet.dispatch import Ask, Grant
+from bench.dispatch.stock import Stock, workflow_id
 from comfyfleet.kernel.ids import LaneId
 
 CALLERS, LANES = 8, 10
@@ -20,17 +19,16 @@ BACKLOG = 20_000
 TOP_UP_EVERY_S = 1.0
 
 
-@dataclass(frozen=True)
-class TimedDesk(Desk):
-    """Leases as its callers feel them, with the time at which each began."""
+@dataclass
+class TimedCaller(Caller):
+    """When each of its jobs began, and how long it took to be leased and completed."""
 
     times: list[tuple[float, float]] = field(default_factory=list)
 
-    async def lease(self, ask: Ask) -> Grant | None:
+    async def cycle(self) -> None:
         began = time.perf_counter()
-        grant = await super().lease(ask)
+        await super().cycle()
         self.times.append((began, time.perf_counter() - began))
-        return grant
 
 
 async def lease_p50_ms(ground: Ground, name: str, seconds: float, *, beside_snapshot: bool) -> float:
@@ -38,16 +36,16 @@ async def lease_p50_ms(ground: Ground, name: str, seconds: float, *, beside_snap
     stock = Stock(ground.central(name))
     lanes = stock.lanes(LANES)
     stock.add(BACKLOG, lanes, settle=True)
-    async with ground.house(stock.url) as house, open_desk(house) as desk:
-        timed = TimedDesk(desk.house, desk.leasing)
-        callers = [Caller(timed, frozenset(lanes)) for _ in range(CALLERS)]
+    workers = await make_workers(stock.url, [[workflow_id(number) for number in range(LANES)]] * CALLERS)
+    async with open_desk(ground, stock.url) as desk:
+        callers = [TimedCaller(desk, worker) for worker in workers]
         until = time.perf_counter() + seconds
         with _open_snapshot(stock.url, wanted=beside_snapshot):
             async with asyncio.TaskGroup() as group:
                 for caller in callers:
                     group.create_task(caller.work(until))
                 group.create_task(_keep_filled(stock, lanes, until))
-    late = [took for began, took in timed.times if began > until - seconds / 3]
+    late = [took for caller in callers for began, took in caller.times if began > until - seconds / 3]
     return median(late) * 1000
 
 

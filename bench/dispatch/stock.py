@@ -6,10 +6,13 @@ from uuid import UUID
 
 import psycopg
 
-from comfyfleet.kernel.ids import LaneId
+from comfyfleet.kernel.ids import LaneId, WorkflowId
 
 COLUMNS = """id, tenant_id, tenant_job_id, pool, workflow_id, provider, lane, status, priority, fair_tag, seq, attempts,
  max_attempts, releases, max_releases, epoch, run_deadline_s, queued_at, queue_deadline_at, created_at"""
+WORKFLOWS = """INSERT INTO workflows (id, slug, name, is_active, graph, structure_hash, properties, created_at)
+SELECT md5('workflow' || n)::uuid, 'workflow-' || n, 'Bench', true, '{{}}', 'structure-' || n, '[]', now()
+FROM generate_series({first}, {last}) n ON CONFLICT DO NOTHING"""
 LANES = """INSERT INTO lanes (workflow_id, structure_hash, provider, priority)
 SELECT md5('workflow' || n)::uuid, 'structure-' || n, 'self_hosted', {priority}
 FROM generate_series({first}, {last}) n ON CONFLICT DO NOTHING"""
@@ -35,8 +38,9 @@ class Stock:
 
     def lanes(self, count: int, *, priority: int = 0, first: int = 0) -> list[LaneId]:
         with psycopg.connect(self.url, autocommit=True) as connection:
+            _run(connection, WORKFLOWS.format(first=first, last=first + count - 1))
             _run(connection, LANES.format(priority=priority, first=first, last=first + count - 1))
-            named = [UUID(bytes=_md5(f"workflow{number}")) for number in range(first, first + count)]
+            named = [workflow_id(number) for number in range(first, first + count)]
             query = "SELECT id FROM lanes WHERE workflow_id = ANY(%s) AND priority = %s ORDER BY id"
             return [LaneId(row[0]) for row in connection.execute(query, (named, priority))]
 
@@ -65,5 +69,6 @@ def _run(connection: "psycopg.Connection[tuple[object, ...]]", statement: str) -
     connection.execute(statement.encode())
 
 
-def _md5(text: str) -> bytes:
-    return hashlib.md5(text.encode(), usedforsecurity=False).digest()
+def workflow_id(number: int) -> WorkflowId:
+    """As `md5('workflow' || n)::uuid` makes it."""
+    return WorkflowId(UUID(bytes=hashlib.md5(f"workflow{number}".encode(), usedforsecurity=False).digest()))
