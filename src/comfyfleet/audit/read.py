@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from comfyfleet.audit import sql
-from comfyfleet.audit.model import Entry, RecordedEvent
+from comfyfleet.audit.model import Entry, RecordedEvent, WorkerEventName
 from comfyfleet.db import ControlTx, TenantTx
 from comfyfleet.kernel.errors import InvalidCursor
 from comfyfleet.kernel.ids import DispatchId
@@ -30,6 +30,12 @@ async def list_worker_events(
     )
     rows = await tx.all(statement)
     return Page.cut([RecordedEvent.from_row(row) for row in rows], [row.id for row in rows], request)
+
+
+async def recent_block_events(tx: ControlTx, *, seconds: float) -> list[RecordedEvent]:
+    """Workers that were kept from a workflow lately, or let back."""
+    names = [WorkerEventName.BLOCKED_WORKFLOW.value, WorkerEventName.UNBLOCKED_WORKFLOW.value]
+    return [RecordedEvent.from_row(row) for row in await tx.all(sql.worker_events_since(seconds=seconds, names=names))]
 
 
 def _page(entries: list[Entry], request: PageRequest) -> Page[Entry]:
