@@ -174,4 +174,5 @@ class Ended:
     dispatch_id: DispatchId
     status: DispatchStatus
     replayed: bool = False
-    lane: LaneId | None = None  # where it waits again, if it does
+    # Where it waits again, if it does: for whoever wakes somebody, and no part of the answer.
+    lane: LaneId | None = field(default=None, compare=False)
