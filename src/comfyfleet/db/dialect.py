@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -155,6 +156,11 @@ def batch_rows(
 
 def batch(rows: Sequence[dict[str, Any]]) -> str:
     return msgspec.json.encode(rows).decode()
+
+
+def ordered_batch(rows: Sequence[dict[str, Any]]) -> str:
+    """By id. Two batches that lock the same rows must take them in one order, or each may wait for the other."""
+    return batch(sorted(rows, key=itemgetter("id")))
 
 
 @compiles(_BatchRows)

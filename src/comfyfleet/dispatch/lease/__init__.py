@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from comfyfleet.db import ControlTx
-from comfyfleet.db.dialect import batch
+from comfyfleet.db.dialect import batch, ordered_batch
 from comfyfleet.dispatch import blocks
 from comfyfleet.dispatch.floors import GROUND, Floors
 from comfyfleet.dispatch.lanes import LaneBook
@@ -136,7 +136,7 @@ async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -
         return {}
     offers = {pairing.head.id: _offer(pairing, leasing) for pairing in pairings}
     keys = [offer.key() for offer in offers.values()]
-    claimed = [row.id for row in await tx.all(sql.claim(), rows=batch(keys), grace_s=leasing.rules.grace_s)]
+    claimed = [row.id for row in await tx.all(sql.claim(), rows=ordered_batch(keys), grace_s=leasing.rules.grace_s)]
     if not claimed:
         return {}
     await tx.run(sql.insert_attempts(), rows=batch([offers[each].attempt() for each in claimed]))
