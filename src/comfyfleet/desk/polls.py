@@ -11,7 +11,7 @@ from comfyfleet import dispatch, fleet
 from comfyfleet.db import Database
 from comfyfleet.desk.coalesce import Coalescer
 from comfyfleet.desk.roster import Roster
-from comfyfleet.desk.waiting import HOPS_MAX, WaitingRoom, Wake
+from comfyfleet.desk.waiting import HOPS_MAX, Waiter, WaitingRoom, Wake
 from comfyfleet.dispatch import Ask, Grant, Holder, LeaseProof, Leasing, Place, Report
 from comfyfleet.fleet import Worker, WorkerStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError
@@ -35,13 +35,14 @@ class Poll:
     leases_max: int
     warm: frozenset[str] = frozenset()
     poll_id: str | None = None
+    idle: bool = True  # it could start at once; else it looks ahead while it runs another
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
     grant: Grant | None
     workflows: frozenset[WorkflowId]  # what it may run: nothing, for one that drains or has not been approved
-    waiting: frozenset[LaneId]
+    waiting: frozenset[LaneId]  # where somebody still waits, or may: not every lane is looked at for everybody
 
 
 class Polls:
@@ -63,10 +64,9 @@ class Polls:
         """A lease, at once or when work comes; None when the time is over. Holds no connection while it waits."""
         ends, wake = time.monotonic() + wait_s, NO_WAKE
         while True:
-            served = await self._served.ask(poll)
+            served = await self._ask_for(poll, wake)
             if served.grant is not None:
                 return served.grant
-            self._pass_on(wake, served.waiting)
             left = ends - time.monotonic()
             if left <= 0 or not served.workflows:
                 return None
@@ -74,17 +74,27 @@ class Polls:
             if wake.lane is None:
                 return None
 
+    async def _ask_for(self, poll: Poll, wake: Wake) -> Served:
+        try:
+            served = await self._served.ask(poll)
+        except BaseException:
+            # Refused, or its caller hung up: what it was woken for is still there.
+            self._pass_on(wake, {wake.lane})
+            raise
+        if served.grant is None:
+            self._pass_on(wake, served.waiting if served.workflows else {wake.lane})
+        return served
+
     async def _wait(self, poll: Poll, workflows: frozenset[WorkflowId], left_s: float) -> Wake:
         routings = [(workflow_id, provider) for workflow_id in workflows for provider in poll.providers]
-        waiter = self.room.park(poll.worker.id, routings, poll.warm)
+        waiter = self.room.park(poll.worker.id, routings, poll.warm, idle=poll.idle)
         try:
             async with asyncio.timeout(left_s):
                 return await waiter.woken
         except TimeoutError:
-            return NO_WAKE
+            return _wake_of(waiter)
         except asyncio.CancelledError:
-            if waiter.woken.done() and not waiter.woken.cancelled():
-                self._pass_on(waiter.woken.result(), {waiter.woken.result().lane})
+            self._pass_on(_wake_of(waiter), {_wake_of(waiter).lane})
             raise
         finally:
             self.room.leave(waiter)
@@ -143,7 +153,7 @@ class Polls:
                 await dispatch.requeue_dispatch(
                     tx, report, signer=self._leasing.signer, rules=self._leasing.rules, chance=0.5
                 )
-            self.room.wake(grant.lane)
+            self.came_back([grant.lane.id])
 
     def somebody_waits_for(self, lane: LaneId, *, but: WorkerId) -> bool:
         book = self._leasing.book
@@ -183,3 +193,8 @@ class Polls:
             found = await dispatch.count_heads(tx, lanes, each=LOOK_AHEAD)
         for lane, count in found.items():
             self.room.wake(self._leasing.book[lane], count=count)
+
+
+def _wake_of(waiter: Waiter) -> Wake:
+    """It may have been woken in the moment in which its time was over."""
+    return waiter.woken.result() if waiter.woken.done() and not waiter.woken.cancelled() else NO_WAKE

@@ -44,7 +44,16 @@ class Shop:
             made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
         shop = cls(house, desks, made, WorkflowId(new_id()))
         shop.workflow_id = await shop.workflow("face-swap")
+        await shop._make_the_lane_known()
         return shop
+
+    async def _make_the_lane_known(self) -> None:
+        """A first job, wanted no more: the first of its kind is found by a look, and would hide what wakes do."""
+        [dispatch_id] = await self.place()
+        async with self.house.control_tx() as tx:
+            await dispatch.cancel_dispatch(tx, dispatch_id)
+        for desk in self.desks:
+            await desk.polls.look()
 
     async def workflow(self, slug: str) -> WorkflowId:
         """One more that the fleet may run."""
