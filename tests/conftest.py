@@ -105,9 +105,14 @@ def databases(
 
 
 @pytest.fixture
-def hypothesis_steps() -> dict[str, int]:
-    """How much a state machine may do: a taste in CI, the full count in `make soak`."""
-    soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+def soak() -> bool:
+    """The full counts, in `make soak`; in CI a taste of them."""
+    return os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+
+
+@pytest.fixture
+def hypothesis_steps(soak: bool) -> dict[str, int]:
+    """How much a state machine may do."""
     return {"max_examples": 500, "stateful_step_count": 80} if soak else {"max_examples": 12, "stateful_step_count": 25}
 
 

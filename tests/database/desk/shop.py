@@ -1,6 +1,7 @@
 """A fleet, its workers, and two desks over one database: two replicas of the server in one process."""
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -37,6 +38,7 @@ class Shop:
     fleet: Fleet
     workflow_id: WorkflowId
     tenant_id: TenantId = field(default_factory=lambda: TenantId(new_id()))
+    chance: random.Random = field(default_factory=lambda: random.Random(1))
 
     @classmethod
     async def open(cls, house: House, desks: Sequence[Desk]) -> "Shop":

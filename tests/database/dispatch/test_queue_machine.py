@@ -1,7 +1,6 @@
 """Any order of everything that can happen to the queue, against a model, with the invariants after each step."""
 
 import asyncio
-import os
 import random
 from collections.abc import Coroutine, Iterable
 from typing import Any, ClassVar
@@ -408,6 +407,7 @@ class QueueMachine(RuleBasedStateMachine):
 def test_the_queue_keeps_to_its_model(
     databases: Databases,
     hypothesis_steps: dict[str, int],
+    soak: bool,
     way: type[Verbs] | type[Desks],
     request: pytest.FixtureRequest,
 ) -> None:
@@ -423,14 +423,13 @@ def test_the_queue_keeps_to_its_model(
             run_state_machine_as_test(
                 type(f"QueueBy{way.__name__}", (QueueMachine,), given),
                 settings=settings(
-                    deadline=None, suppress_health_check=list(HealthCheck), phases=_phases(), **hypothesis_steps
+                    deadline=None, suppress_health_check=list(HealthCheck), phases=_phases(soak), **hypothesis_steps
                 ),
             )
         finally:
             runner.run(database.close())
 
 
-def _phases() -> list[Phase]:
+def _phases(soak: bool) -> list[Phase]:
     """To make a failing case smaller takes minutes: only in `make soak`. In CI it is told as it was found."""
-    soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
     return [phase for phase in Phase if soak or phase not in (Phase.shrink, Phase.explain)]
