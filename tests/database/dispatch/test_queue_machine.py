@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from typing import Any, ClassVar
 
 import pytest
@@ -10,12 +10,9 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    Bundle,
     RuleBasedStateMachine,
     initialize,
     invariant,
-    multiple,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -28,6 +25,7 @@ from comfyfleet.dispatch import (
     Beat,
     Ended,
     FailureClass,
+    Grant,
     Holder,
     LeaseProof,
     LeaseSigner,
@@ -54,6 +52,8 @@ SLOTS = 3
 # Two that come and go, fail and are blocked; and one that takes whatever waits.
 WORKERS, TAKER = st.integers(0, 1), 2
 DESK = st.integers(0, 1)
+WHICH = st.integers(0, 50)
+SEVERAL = st.lists(WHICH, min_size=1, max_size=4)
 GRAPH = b'{"1": {"class_type": "KSampler", "inputs": {}}}'
 ROWS = "SELECT id, status, epoch, attempts, releases, priority FROM ai_job_dispatches WHERE workflow_id = :w"
 
@@ -64,10 +64,6 @@ class QueueMachine(RuleBasedStateMachine):
     clock: ClassVar[ManualClock]
     way: ClassVar[type[Verbs] | type[Desks]]
 
-    leases = Bundle("leases")
-    # Calls that ended a lease, or tried to, with the answer they got.
-    calls = Bundle("calls")
-
     def __init__(self) -> None:
         super().__init__()
         # A workflow, workers and tenants of this example's own, in one shared database.
@@ -75,7 +71,10 @@ class QueueMachine(RuleBasedStateMachine):
         self.model = Model(RULES, self.clock)
         self.names = [f"w-{number}-{new_id().hex}" for number in range(3)]
         self.chance = random.Random(7)
-        self.granted = False  # a list is drawn from a bundle only when something is in it
+        # Every lease anybody ever got; and the calls that ended one, or tried to, with the answers they got. Chosen by
+        # number: what can be drawn must not depend on what the clock let happen.
+        self.leases: list[Held] = []
+        self.calls: list[tuple[str, Report, Answer]] = []
         self.workflow = self.do(self._make_workflow())
         self.workers = [self.do(self._register(number)).worker for number in range(3)]
         self.at = self.way(self.database, self.workflow, SIGNER, RULES)
@@ -106,12 +105,12 @@ class QueueMachine(RuleBasedStateMachine):
 
     # ── work comes ──
 
-    @initialize(target=leases, counts=st.tuples(st.integers(1, 4), st.integers(1, 4)), desk=DESK)
-    def begin(self, counts: tuple[int, int], desk: int) -> Any:
+    @initialize(counts=st.tuples(st.integers(1, 4), st.integers(1, 4)), desk=DESK)
+    def begin(self, counts: tuple[int, int], desk: int) -> None:
         """With something to lose: most of what can go wrong needs a lease."""
         for tenant, count in enumerate(counts):
             self.create(tenant, priority=0, cost=1.0, count=count)
-        return self.poll([0, 1, 0], SLOTS, desk)
+        self.poll([0, 1, 0], SLOTS, desk)
 
     @rule(tenant=st.integers(0, 1), priority=st.integers(0, 1), cost=st.floats(0.1, 100), count=st.integers(1, 3))
     def create(self, tenant: int, priority: int, cost: float, count: int) -> None:
@@ -143,20 +142,14 @@ class QueueMachine(RuleBasedStateMachine):
 
     # ── work goes ──
 
-    @rule(target=leases, workers=st.lists(WORKERS, min_size=1, max_size=4), slots=st.integers(1, SLOTS + 1), desk=DESK)
-    def poll(self, workers: list[int], slots: int, desk: int) -> Any:
+    @rule(workers=st.lists(WORKERS, min_size=1, max_size=4), slots=st.integers(1, SLOTS + 1), desk=DESK)
+    def poll(self, workers: list[int], slots: int, desk: int) -> None:
         """Several at once, and all again, for the replies were lost: whoever got a lease gets that one."""
         polls = [self._poll(self.workers[worker], slots) for worker in workers]
         self.at.at = desk
         first, again = [self._leased(polls, workers) for _ in range(2)]
         assert {poll: again[poll].grant.token for poll in first} == {poll: first[poll].grant.token for poll in first}
         event(f"poll: {len(again)} of {len(polls)} get a lease")
-        return self._multiple(again.values())
-
-    def _multiple(self, held: Iterable[Held]) -> Any:
-        found = multiple(*held)
-        self.granted |= bool(found.values)
-        return found
 
     def _leased(self, polls: list[Poll], workers: list[int]) -> dict[Poll, Held]:
         found = {}
@@ -164,15 +157,18 @@ class QueueMachine(RuleBasedStateMachine):
             if grant is None or isinstance(grant, FleetError):
                 continue
             known = self.model.rows[grant.dispatch_id].token == grant.token
-            holder = self.holder(worker)
-            found[poll] = Held(grant, worker, holder) if known else self.model.lease(grant, worker, holder)
+            found[poll] = Held(grant, worker, self.holder(worker)) if known else self._remember(grant, worker)
         return found
+
+    def _remember(self, grant: Grant, worker: int) -> Held:
+        self.leases.append(self.model.lease(grant, worker, self.holder(worker)))
+        return self.leases[-1]
 
     def _poll(self, worker: Worker, slots: int) -> Poll:
         return Poll(worker, frozenset(["self_hosted"]), slots, poll_id=new_id().hex)
 
-    @rule(target=leases, desk=DESK)
-    def whatever_waits_is_found(self, desk: int) -> Any:
+    @rule(desk=DESK)
+    def whatever_waits_is_found(self, desk: int) -> None:
         """By one that is neither full nor blocked: at once, or behind a floor once that has been lowered."""
         poll = self._poll(self.workers[TAKER], 1000)
         self.at.at = desk
@@ -183,13 +179,21 @@ class QueueMachine(RuleBasedStateMachine):
             if grant is not None:
                 event("found when a floor was lowered")
         assert (grant is not None) == bool(self.model.waiting("queued"))
-        return self._multiple([] if grant is None else [self.model.lease(grant, TAKER, self.holder(TAKER))])
+        if grant is not None:
+            self._remember(grant, TAKER)
 
     # ── under a lease ──
 
-    @precondition(lambda self: self.granted)
-    @rule(held=st.lists(leases, min_size=1, max_size=4), again=st.booleans(), desk=DESK)
-    def heartbeat(self, held: list[Held], again: bool, desk: int) -> None:
+    def one(self, which: int) -> Held | None:
+        """The newest first: most of the old ones are lost."""
+        return self.leases[-1 - which % len(self.leases)] if self.leases else None
+
+    def some(self, which: list[int]) -> list[Held]:
+        return [held for each in which if (held := self.one(each)) is not None]
+
+    @rule(which=SEVERAL, again=st.booleans(), desk=DESK)
+    def heartbeat(self, which: list[int], again: bool, desk: int) -> None:
+        held = self.some(which)
         beats = [Beat(self._proof(each, again=again)) for each in held]
         current = [self.model.is_current(each, beat.proof.holder) for each, beat in zip(held, beats, strict=True)]
         self.at.at = desk
@@ -204,19 +208,22 @@ class QueueMachine(RuleBasedStateMachine):
         holder = self.holder(held.worker) if again else held.holder
         return LeaseProof(held.grant.dispatch_id, held.grant.token, holder)
 
-    @precondition(lambda self: self.granted)
-    @rule(target=calls, held=st.lists(leases, min_size=1, max_size=4), again=st.booleans(), desk=DESK)
-    def complete(self, held: list[Held], again: bool, desk: int) -> Any:
+    @rule(which=SEVERAL, again=st.booleans(), desk=DESK)
+    def complete(self, which: list[int], again: bool, desk: int) -> None:
+        held = self.some(which)
         reports = [Report(self._proof(each, again=again), "complete") for each in held]
         self.at.at = desk
         answers = self.do(self.at.complete(reports))
         for each, report, answer in zip(held, reports, answers, strict=True):
             if self._counts(each, report, answer):
                 assert answer.status == self.model.end(self.model[each], "completed")
-        return multiple(*zip(["complete"] * len(held), reports, answers, strict=True))
+        self.calls += zip(["complete"] * len(held), reports, answers, strict=True)
 
-    @rule(target=calls, held=leases, failure=st.sampled_from(list(FailureClass)), again=st.booleans(), desk=DESK)
-    def fail(self, held: Held, failure: FailureClass, again: bool, desk: int) -> Any:
+    @rule(which=WHICH, failure=st.sampled_from(list(FailureClass)), again=st.booleans(), desk=DESK)
+    def fail(self, which: int, failure: FailureClass, again: bool, desk: int) -> None:
+        held = self.one(which)
+        if held is None:
+            return
         if held.worker == TAKER and POLICIES[failure].blocks != "nothing":
             failure = FailureClass.INFRA  # it must not be blocked
         report = Report(self._proof(held, again=again), f"fail {failure}", failure=failure, error="x")
@@ -227,16 +234,19 @@ class QueueMachine(RuleBasedStateMachine):
             if expected == "delayed" and isinstance(self.at, Desks) and dispatch.may_fail_everywhere(failure):
                 self.model.follow(row, answer.status, {"delayed", "failed"})
             assert answer.status == row.status
-        return ("fail", report, answer)
+        self.calls.append(("fail", report, answer))
 
-    @rule(target=calls, held=leases, again=st.booleans(), desk=DESK)
-    def requeue(self, held: Held, again: bool, desk: int) -> Any:
+    @rule(which=WHICH, again=st.booleans(), desk=DESK)
+    def requeue(self, which: int, again: bool, desk: int) -> None:
+        held = self.one(which)
+        if held is None:
+            return
         report = Report(self._proof(held, again=again), "requeue", error="spot")
         self.at.at = desk
         answer = self.do(self.at.requeue(report))
         if self._counts(held, report, answer):
             assert answer.status == self.model.requeue(self.model[held])
-        return ("requeue", report, answer)
+        self.calls.append(("requeue", report, answer))
 
     def _counts(self, held: Held, report: Report, answer: Answer) -> bool:
         """A call that counts is answered as new; any other is a repeated one, or is told that its lease is lost."""
@@ -245,10 +255,12 @@ class QueueMachine(RuleBasedStateMachine):
         event(f"{report.digest}: {'counts' if current else 'is refused, or a repeated call'}")
         return current
 
-    @rule(call=calls, desk=DESK)
-    def replay(self, call: tuple[str, Report, Answer], desk: int) -> None:
+    @rule(which=WHICH, desk=DESK)
+    def replay(self, which: int, desk: int) -> None:
         """However late it comes again, it gets the first answer, and nothing happens."""
-        verb, report, first = call
+        if not self.calls:
+            return
+        verb, report, first = self.calls[-1 - which % len(self.calls)]
         self.at.at = desk
         answer = self.do(getattr(self.at, verb)([report] if verb == "complete" else report))
         answer = answer[0] if verb == "complete" else answer
@@ -258,9 +270,12 @@ class QueueMachine(RuleBasedStateMachine):
         else:
             assert (answer.status, answer.replayed) == (first.status, True)
 
-    @rule(held=leases)
-    def two_at_once(self, held: Held) -> None:
+    @rule(which=WHICH)
+    def two_at_once(self, which: int) -> None:
         """Complete and requeue of one lease in the same instant: one is accepted, if the lease still stands."""
+        held = self.one(which)
+        if held is None:
+            return
         proof = LeaseProof(held.grant.dispatch_id, held.grant.token, held.holder)
 
         async def both() -> list[Any]:
@@ -278,7 +293,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     # ── from outside ──
 
-    @rule(which=st.integers(0, 50), twice=st.booleans())
+    @rule(which=WHICH, twice=st.booleans())
     def cancel(self, which: int, twice: bool) -> None:
         if not self.model.rows:
             return
@@ -287,7 +302,7 @@ class QueueMachine(RuleBasedStateMachine):
             found = self.tx(dispatch.cancel_dispatch, dispatch_id)
             assert found.status == self.model.cancel(self.model.rows[dispatch_id])
 
-    @rule(which=st.integers(0, 50), priority=st.integers(0, 2), desk=DESK)
+    @rule(which=WHICH, priority=st.integers(0, 2), desk=DESK)
     def set_priority(self, which: int, priority: int, desk: int) -> None:
         if not self.model.rows:
             return
@@ -303,10 +318,10 @@ class QueueMachine(RuleBasedStateMachine):
         self.at.at = desk
         self.on_the_loop(self.at.came_back, [moved.lane])
 
-    @precondition(lambda self: self.granted)
-    @rule(target=leases, worker=st.integers(0, 2), proven=st.lists(leases, max_size=4), desk=DESK)
-    def restart(self, worker: int, proven: list[Held], desk: int) -> Any:
+    @rule(worker=st.integers(0, 2), which=SEVERAL, desk=DESK)
+    def restart(self, worker: int, which: list[int], desk: int) -> None:
         """A new process of the same name. What its journal proves it goes on with; the rest goes back."""
+        proven = self.some(which)
         before = self.holder(worker)
         self.tx(self._pardon, worker)
         proofs = [LeaseProof(each.grant.dispatch_id, each.grant.token, before) for each in proven]
@@ -317,7 +332,8 @@ class QueueMachine(RuleBasedStateMachine):
         assert tokens.keys() == good.keys()
         event(f"restart: {len(tokens)} proven, {len(returned)} returned")
         self._take_back(worker, returned, keep=tokens.keys())
-        return multiple(*(self.model.rebind(good[each], token, self.holder(worker)) for each, token in tokens.items()))
+        for each, token in tokens.items():
+            self.leases.append(self.model.rebind(good[each], token, self.holder(worker)))
 
     async def _pardon(self, tx: Any, worker: int) -> None:
         found = await fleet.get_worker(tx, self.names[worker])
