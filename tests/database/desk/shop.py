@@ -69,6 +69,17 @@ class Shop:
         async with self.house.control_tx() as tx:
             return await fleet.register_worker(tx, new, fleet=self.fleet, rules=self.house.fleet_rules)
 
+    async def register_alone(self, name: str) -> Registration:
+        """In no fleet, so that no fleet's cap counts it; for the shop's workflow."""
+        async with self.house.control_tx() as tx:
+            return await fleet.register_worker(
+                tx,
+                NewWorker(name, "127.0.0.1"),
+                fleet=None,
+                own_workflows=[self.workflow_id],
+                rules=self.house.fleet_rules,
+            )
+
     async def worker(self, name: str = "i-1", *, max_concurrency: int = 1) -> Worker:
         return (await self.register(name, max_concurrency=max_concurrency)).worker
 
