@@ -96,8 +96,9 @@ class Desks:
         return await _each(self.desk.poll(poll, wait_s=0.0) for poll in polls)
 
     async def beat(self, beats: Sequence[Beat]) -> list[bool]:
-        """One call for two beats, then one each."""
-        calls = [beats[:2], *([beat] for beat in beats[2:])]
+        """One call for the first two, if they are about two dispatches; then one each."""
+        pair = 2 if len({beat.proof.dispatch_id for beat in beats[:2]}) == 2 else 1
+        calls = [beats[:pair], *([beat] for beat in beats[pair:])]
         found = await asyncio.gather(*(self.desk.heartbeat(call) for call in calls))
         return [
             beat.proof.dispatch_id in extended for call, extended in zip(calls, found, strict=True) for beat in call
