@@ -260,7 +260,8 @@ async def test_s2_a_block_of_one_tenant_is_told_to_that_tenant_only(routed: Worl
     await other.relay()
     clock.advance(explain_waiting.WAITED_S + 1)
     async with routed.house.control_tx() as tx:
-        await fleet.touch_worker(tx, await fleet.get_worker(tx, "only"), current_load=0)
+        only = (await fleet.get_worker(tx, "only")).id
+        await fleet.touch_workers(tx, [Sighting(only, ago_s=0.0, current_load=0)])
     await explain_waiting.tick(routed.house)
     told = await routed.central(waiting_reasons)
     assert [(row.tenant_id, row.reason) for row in told] == [(routed.member.tenant.id, waiting.ALL_BLOCKED)]
