@@ -63,6 +63,8 @@ async def open_verbs(url: str) -> AsyncIterator[Verbs]:
 async def open_desk(ground: Ground, url: str) -> AsyncIterator[Desk]:
     async with ground.house(url) as house:
         house.desk.start()
+        # Its first look, which a server takes within two seconds: until then it knows no lanes.
+        await house.desk.polls.look()
         try:
             yield house.desk
         finally:
