@@ -65,11 +65,6 @@ async def test_an_unknown_tenants_chain_is_not_found(client: httpx2.AsyncClient,
     assert (answer.status_code, fault(answer)["code"]) == (404, "not_found")
 
 
-async def test_a_cursor_of_another_list_is_refused(client: httpx2.AsyncClient, operator: dict[str, str]) -> None:
-    answer = await client.get(LOG, params={"cursor": "_" * 22}, headers=operator)
-    assert (answer.status_code, fault(answer)["code"]) == (422, "invalid_cursor")
-
-
 async def test_worker_events_are_listed_by_worker_and_by_dispatch(
     client: httpx2.AsyncClient, house: House, operator: dict[str, str]
 ) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from fastapi import Request
+
 
 class Background(Protocol):
     def start(self) -> None: ...
@@ -10,3 +12,10 @@ class Background(Protocol):
         """There is work now for the loop of this name. Nothing is lost without it: the loop looks by itself."""
 
     async def stop(self) -> None: ...
+
+
+def wake_relay(request: Request, pool: str) -> None:
+    """A job was written: it need not wait for the relay's next round."""
+    background: Background | None = request.app.state.upkeep
+    if background is not None:
+        background.wake("relay_submissions", pool=pool)

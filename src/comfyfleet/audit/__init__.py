@@ -10,7 +10,7 @@ from comfyfleet.audit.model import (
     WorkerEvent,
     WorkerEventName,
 )
-from comfyfleet.audit.read import list_actions, list_tenant_actions, list_worker_events
+from comfyfleet.audit.read import list_actions, list_tenant_actions, list_worker_events, recent_block_events
 from comfyfleet.audit.record import record_action, record_tenant_action, record_worker_events
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "list_actions",
     "list_tenant_actions",
     "list_worker_events",
+    "recent_block_events",
     "record_action",
     "record_tenant_action",
     "record_worker_events",

@@ -3,9 +3,8 @@
 from uuid import UUID
 
 from comfyfleet.audit import sql
-from comfyfleet.audit.model import Entry, RecordedEvent
+from comfyfleet.audit.model import Entry, RecordedEvent, WorkerEventName
 from comfyfleet.db import ControlTx, TenantTx
-from comfyfleet.kernel.errors import InvalidCursor
 from comfyfleet.kernel.ids import DispatchId
 from comfyfleet.kernel.page import Page, PageRequest
 
@@ -32,14 +31,17 @@ async def list_worker_events(
     return Page.cut([RecordedEvent.from_row(row) for row in rows], [row.id for row in rows], request)
 
 
+async def recent_block_events(tx: ControlTx, *, seconds: float) -> list[RecordedEvent]:
+    """Workers that were kept from a workflow lately, or let back."""
+    names = [WorkerEventName.BLOCKED_WORKFLOW.value, WorkerEventName.UNBLOCKED_WORKFLOW.value]
+    return [RecordedEvent.from_row(row) for row in await tx.all(sql.worker_events_since(seconds=seconds, names=names))]
+
+
 def _page(entries: list[Entry], request: PageRequest) -> Page[Entry]:
     """A cursor holds an id; a chain has numbers, and a number fits into one."""
     return Page.cut(entries, [UUID(int=entry.seq) for entry in entries], request)
 
 
 def _seq(request: PageRequest) -> int | None:
-    if request.after is None:
-        return None
-    if request.after.int > SEQ_MAX:
-        raise InvalidCursor
-    return request.after.int
+    # A cursor that somebody made up may hold more than a number of a row: then every row comes before it.
+    return min(request.after.int, SEQ_MAX) if request.after is not None else None

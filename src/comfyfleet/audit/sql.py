@@ -6,7 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.audit.model import Entry
-from comfyfleet.db.dialect import TimeText, batch_rows, insert_once, now
+from comfyfleet.db.dialect import TimeText, batch_rows, insert_once, now, seconds_from_now
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import audit_head, audit_log, tenant_audit_heads, tenant_audit_log, worker_audit_log
 from comfyfleet.kernel.ids import DispatchId, TenantId
@@ -14,6 +14,8 @@ from comfyfleet.kernel.ids import DispatchId, TenantId
 h, g = audit_head, audit_log
 th, tg = tenant_audit_heads, tenant_audit_log
 e = worker_audit_log
+
+RECENT_MAX = 500
 
 # ── the central chain ───────────────────────────────────────────────────────────────────────
 
@@ -140,6 +142,16 @@ def insert_worker_events(rows: list[dict[str, Any]]) -> sa.Insert:
     }
     b = batch_rows("b", columns, rows)
     return sa.insert(e).from_select([*columns, "at"], sa.select(*b.c, now()))
+
+
+def worker_events_since(*, seconds: float, names: list[str]) -> sa.Select[Any]:
+    """Recent ones of these names, the oldest first. Ids grow with time: the newest stand at the end of the index."""
+    newest = sa.select(*e.c).order_by(e.c.id.desc()).limit(RECENT_MAX).subquery("newest")
+    return (
+        sa.select(newest)
+        .where(newest.c.at > seconds_from_now(-seconds), newest.c.event.in_(names))
+        .order_by(newest.c.id)
+    )
 
 
 def worker_event_page(

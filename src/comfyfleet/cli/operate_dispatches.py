@@ -1,19 +1,22 @@
-"""`comfyfleet dispatches list | show | cancel | priority`"""
+"""`comfyfleet dispatches list | show | cancel | priority | retry`"""
 
 from typing import Annotated
 from uuid import UUID
 
 import typer
 
-from comfyfleet import dispatch, fleet, tenants, workflows
-from comfyfleet.cli.acting import record
+from comfyfleet import audit, dispatch, fleet, jobs, tenants, workflows
+from comfyfleet.audit import Action
+from comfyfleet.cli.acting import os_user, record
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import Columns, ago, print_facts, print_table
 from comfyfleet.dispatch import Dispatch, DispatchDetail, DispatchFilter, DispatchStatus, ListedDispatch
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import DispatchId
+from comfyfleet.jobs import Job
+from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
+from comfyfleet.upkeep import relay_submissions
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -114,6 +117,24 @@ def priority(
 
     found = in_house(work)
     print_one(found, as_json=as_json, sentence=f"Dispatch {found.id} has priority {found.priority}.")
+
+
+@app.command("retry")
+def retry(dispatch_id: Id, as_json: AsJson = False) -> None:
+    """Try one that has ended again: a new job of the same user, newly reserved."""
+
+    async def work(house: House) -> Job:
+        async with house.control_tx(read_only=True) as tx:
+            found = await dispatch.require_dispatch(tx, DispatchId(dispatch_id))
+        async with house.pool(found.pool).tenant_tx(found.tenant_id) as tenant:
+            job = await jobs.retry_job(tenant, JobId(dispatch_id))
+            action = Action("dispatch.retry", str(dispatch_id), {"job_id": job.id})
+            await audit.record_tenant_action(tenant, os_user(), action, signer=house.chain)
+        await relay_submissions.tick(house, found.pool)
+        return job
+
+    job = in_house(work)
+    print_one(job, as_json=as_json, sentence=f"Job {job.id} tries {dispatch_id} again.")
 
 
 def _print(found: DispatchDetail) -> None:

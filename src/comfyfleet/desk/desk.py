@@ -9,10 +9,12 @@ from typing import TypeVar
 
 import structlog
 
-from comfyfleet import dispatch
-from comfyfleet.db import Database
+from comfyfleet import dispatch, fleet
+from comfyfleet.db import ControlTx, Database
+from comfyfleet.desk import diary
 from comfyfleet.desk.bell import Bell
 from comfyfleet.desk.coalesce import Coalescer
+from comfyfleet.desk.diary import Diary
 from comfyfleet.desk.live import LiveEvents
 from comfyfleet.desk.polls import Poll, Polls
 from comfyfleet.desk.presence import FLUSH_EVERY_S, Presence
@@ -37,6 +39,7 @@ class Desk:
         self.roster = Roster(central)
         self.presence = Presence(central)
         self.live = LiveEvents()
+        self.diary = Diary(central)
         self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))
         self._beats: Coalescer[Sequence[Beat], Extensions] = Coalescer(self._extend)
         self._reports: Coalescer[Report, Ended] = Coalescer(self._complete)
@@ -63,9 +66,22 @@ class Desk:
     async def fail(self, report: Report) -> Ended:
         async with self._central.control_tx() as tx:
             ended = await dispatch.fail_dispatch(
-                tx, report, signer=self._signer, rules=self._rules, chance=self._chance.random()
+                tx,
+                report,
+                signer=self._signer,
+                rules=self._rules,
+                chance=self._chance.random(),
+                eligible=await self._eligible(tx, report),
             )
         return self._followed(ended)
+
+    async def _eligible(self, tx: ControlTx, report: Report) -> int | None:
+        """How many workers could run it: what fails on each of them is not tried for ever."""
+        found = await dispatch.find_dispatch(tx, report.proof.dispatch_id)
+        if found is None or report.failure is None or not dispatch.may_fail_everywhere(report.failure):
+            return None
+        able = await fleet.able_workers(tx, [found.workflow_id])
+        return len(able[found.workflow_id, found.provider.value])
 
     async def requeue(self, report: Report) -> Ended:
         async with self._central.control_tx() as tx:
@@ -132,6 +148,7 @@ class Desk:
         self._chores = [
             asyncio.create_task(_every(LOOK_EVERY_S, self.polls.look)),
             asyncio.create_task(_every(FLUSH_EVERY_S, self.presence.flush)),
+            asyncio.create_task(_every(diary.FLUSH_EVERY_S, self.diary.flush)),
         ]
 
     async def stop(self) -> None:
@@ -144,6 +161,7 @@ class Desk:
                 await task
         with suppress(DatabaseUnavailable):
             await self.presence.flush()
+            await self.diary.flush()
 
     async def close(self) -> None:
         await self._bell.stop()

@@ -3,9 +3,10 @@
 from comfyfleet.dispatch.blocks import clear_block
 from comfyfleet.dispatch.cancel import cancel_dispatch
 from comfyfleet.dispatch.enqueue import enqueue_dispatches
+from comfyfleet.dispatch.everywhere import may_fail_everywhere
 from comfyfleet.dispatch.expire import expire_leases, fail_overdue, promote_delayed
 from comfyfleet.dispatch.failures import FailureClass
-from comfyfleet.dispatch.finish import Report, complete_dispatches, fail_dispatch
+from comfyfleet.dispatch.finish import Report, complete_dispatches, fail_dispatch, find_dispatch, require_dispatch
 from comfyfleet.dispatch.floors import Floors
 from comfyfleet.dispatch.heartbeat import Beat, Extended, extend_leases
 from comfyfleet.dispatch.lanes import LaneBook
@@ -80,14 +81,17 @@ __all__ = [
     "extend_leases",
     "fail_dispatch",
     "fail_overdue",
+    "find_dispatch",
     "get_dispatch",
     "lease_dispatches",
     "list_blocks",
     "list_dispatches",
+    "may_fail_everywhere",
     "promote_delayed",
     "read_leases",
     "rebind_leases",
     "requeue_dispatch",
+    "require_dispatch",
     "return_leases",
     "set_priority",
 ]

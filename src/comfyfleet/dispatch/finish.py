@@ -2,19 +2,19 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
-from comfyfleet.dispatch import blocks, sql
+from comfyfleet.dispatch import blocks, everywhere, sql
 from comfyfleet.dispatch.failures import POLICIES, FailureClass
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
 from comfyfleet.dispatch.model import Dispatch, Ended, LeaseProof, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner, epoch_of
 from comfyfleet.kernel.backoff import backoff_s
-from comfyfleet.kernel.errors import LeaseLost
+from comfyfleet.kernel.errors import LeaseLost, NotFound
 from comfyfleet.kernel.ids import DispatchId, new_id
 
 ERROR_CHARS_MAX = 4_000
@@ -43,23 +43,55 @@ async def complete_dispatches(
 
 
 async def fail_dispatch(
-    tx: ControlTx, report: Report, *, signer: LeaseSigner, rules: QueueRules, chance: float
+    tx: ControlTx,
+    report: Report,
+    *,
+    signer: LeaseSigner,
+    rules: QueueRules,
+    chance: float,
+    eligible: int | None = None,
 ) -> Ended | LeaseLost:
-    """Tried again elsewhere if its class allows and attempts are left; otherwise failed for good."""
-    failure = report.failure or FailureClass.INFRA
-    proof = report.proof
-    found = await tx.maybe(sql.by_id(proof.dispatch_id))
-    again = found is not None and POLICIES[failure].retried and not Dispatch.from_row(found).exhausted
-    if again and found is not None:
-        row = await tx.maybe(sql.delay([{**_row(report), "pause_s": backoff_s(found.attempts, chance=chance)}]))
-    else:
-        event = DispatchEvent.CANCEL if failure is FailureClass.CANCELLED else DispatchEvent.FAIL
-        row = await tx.maybe(sql.finish(event), rows=batch([_row(report)]))
+    """Tried again elsewhere if its class allows and attempts are left; otherwise failed for good.
+
+    `eligible`: how many workers could run it. What has failed on all of them, or on three, is not tried again.
+    """
+    failure, proof = report.failure or FailureClass.INFRA, report.proof
+    found = await find_dispatch(tx, proof.dispatch_id)
+    again = found is not None and POLICIES[failure].retried and not found.exhausted
+    if again and eligible is not None and await _failed_everywhere(tx, found, failure, eligible):
+        again, report = False, replace(report, error=f"{everywhere.REASON}: {report.error or failure.value}")
+    row = await _delay(tx, report, found, chance) if again else await _finish(tx, report, failure)
     rows = [row] if row is not None else []
     ended = await close_attempts(tx, rows, {proof.dispatch_id: report}, reason=failure.value)
     for each in rows:
         await blocks.learn_from_failure(tx, Dispatch.from_row(each), proof.holder.worker_id, failure, rules=rules)
     return (await answer_the_rest(tx, [report], ended, signer=signer))[proof.dispatch_id]
+
+
+async def _failed_everywhere(tx: ControlTx, found: Dispatch | None, failure: FailureClass, eligible: int) -> bool:
+    return found is not None and await everywhere.failed_everywhere(tx, found, failure, eligible=eligible)
+
+
+async def _delay(tx: ControlTx, report: Report, found: Dispatch | None, chance: float) -> Any | None:
+    pause_s = backoff_s(found.attempts if found else 1, chance=chance)
+    return await tx.maybe(sql.delay([{**_row(report), "pause_s": pause_s}]))
+
+
+async def _finish(tx: ControlTx, report: Report, failure: FailureClass) -> Any | None:
+    event = DispatchEvent.CANCEL if failure is FailureClass.CANCELLED else DispatchEvent.FAIL
+    return await tx.maybe(sql.finish(event), rows=batch([_row(report)]))
+
+
+async def find_dispatch(tx: ControlTx, dispatch_id: DispatchId) -> Dispatch | None:
+    row = await tx.maybe(sql.by_id(dispatch_id))
+    return Dispatch.from_row(row) if row is not None else None
+
+
+async def require_dispatch(tx: ControlTx, dispatch_id: DispatchId) -> Dispatch:
+    found = await find_dispatch(tx, dispatch_id)
+    if found is None:
+        raise NotFound("dispatch", dispatch_id)
+    return found
 
 
 async def write_settlements(tx: ControlTx, rows: Sequence[Any], details: dict[DispatchId, dict[str, Any]]) -> None:

@@ -1,5 +1,6 @@
 """Workers and fleets: who may ask for work, and for which."""
 
+from comfyfleet.fleet.able import able_workers
 from comfyfleet.fleet.change import deregister_worker, get_worker, move_worker, retire_stale, rotate_token
 from comfyfleet.fleet.fleets import (
     assign_workflow,
@@ -53,6 +54,7 @@ __all__ = [
     "WorkerEvent",
     "WorkerFilter",
     "WorkerStatus",
+    "able_workers",
     "allowed_workflows",
     "assign_workflow",
     "authenticate_worker",

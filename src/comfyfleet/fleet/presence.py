@@ -70,7 +70,8 @@ async def take_turns(tx: ControlTx, worker_ids: Collection[WorkerId]) -> None:
 
 
 async def touch_workers(tx: ControlTx, sightings: Sequence[Sighting]) -> None:
-    await tx.run(sql.touch(sightings))
+    rows = [{"id": each.worker_id, "ago_s": each.ago_s, "load": each.current_load} for each in sightings]
+    await tx.run(sql.touch(), rows=batch(rows))
 
 
 async def own_workflows(tx: ControlTx, worker_ids: Collection[WorkerId]) -> list[tuple[WorkerId, WorkflowId]]:

@@ -1,6 +1,5 @@
 """Statements over fleets and workers."""
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -18,7 +17,7 @@ from comfyfleet.db.tables import (
     workflows,
 )
 from comfyfleet.fleet.lifecycle import LIVE, WORKER, WorkerEvent, WorkerStatus
-from comfyfleet.fleet.model import NewWorker, Sighting
+from comfyfleet.fleet.model import NewWorker
 from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId, new_id
 
 f, w, a = comfyui_fleets, comfyui_workers, comfyui_workflow_fleets
@@ -222,9 +221,9 @@ def workers_now() -> sa.Select[Any]:
     return sa.select(w.c.id, w.c.fleet_id, w.c.status, w.c.incarnation, w.c.token_hash).join(b, b.c.id == w.c.id)
 
 
-def touch(sightings: Sequence[Sighting]) -> sa.Update:
-    rows = [{"id": each.worker_id, "ago_s": each.ago_s, "load": each.current_load} for each in sightings]
-    b = batch_rows("b", {"id": sa.Uuid(), "ago_s": sa.Float(), "load": sa.Integer()}, rows)
+@cache
+def touch() -> sa.Update:
+    b = batch_rows("b", {"id": sa.Uuid(), "ago_s": sa.Float(), "load": sa.Integer()})
     seen_at = seconds_from_now(-b.c.ago_s)
     return (
         sa.update(w)

@@ -5,6 +5,7 @@ from comfyfleet.jobs.lifecycle import JobEvent, JobStatus
 from comfyfleet.jobs.model import Job, NewJob, Submission
 from comfyfleet.jobs.read import get_job
 from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
+from comfyfleet.jobs.retry import retry_job
 from comfyfleet.jobs.sanitize import sanitize_worker_error
 from comfyfleet.jobs.settle import apply_settlement, start_job
 
@@ -20,6 +21,7 @@ __all__ = [
     "forget_sent",
     "get_job",
     "mark_sent",
+    "retry_job",
     "sanitize_worker_error",
     "start_job",
     "to_dispatch",

@@ -52,6 +52,11 @@ def by_id(job_id: JobId) -> sa.Select[Any]:
     return sa.select(*LISTED).where(j.c.tenant_id == BOUND_TENANT, j.c.id == job_id)
 
 
+def whole(job_id: JobId) -> sa.Select[Any]:
+    """With what its worker got."""
+    return sa.select(*j.c).where(j.c.tenant_id == BOUND_TENANT, j.c.id == job_id)
+
+
 def start_job(job_id: JobId) -> sa.Update:
     return _move(job_id, JobEvent.START).values(started_at=now())
 

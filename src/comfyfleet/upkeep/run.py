@@ -8,6 +8,7 @@ from typing import Any
 from comfyfleet.house import House
 from comfyfleet.upkeep import (
     apply_settlements,
+    checkpoint_audit,
     collect_uploads,
     expire_leases,
     explain_waiting,
@@ -30,6 +31,7 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
         _loop(explain_waiting, partial(explain_waiting.tick, house)),
         _loop(retire_workers, partial(retire_workers.tick, house)),
         _loop(forget_old, partial(forget_old.tick, house, rules=rules)),
+        _loop(checkpoint_audit, partial(checkpoint_audit.tick, house)),
     ]
     for pool in house.pools:
         central += _loops_of_pool(house, pool, chance=chance, rules=rules)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from comfyfleet import dispatch, fleet, workflows
 from comfyfleet.db.tables import audit_log, lanes
-from comfyfleet.dispatch import Ask, FailureClass, Grant, Holder, LeaseProof, Report
+from comfyfleet.dispatch import Ask, FailureClass, Grant, Holder, LeaseProof, Leasing, Report
 from comfyfleet.fleet import NewWorker, Registration
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, new_id
@@ -52,7 +52,8 @@ class Depot:
             allowed = await fleet.allowed_workflows(tx, made.worker)
             rows = await tx.all(sa.select(lanes.c.id).where(lanes.c.workflow_id.in_(allowed)))
             ask = Ask(holder_of(made), frozenset(LaneId(row.id) for row in rows), leases_max=10)
-            granted = await dispatch.lease_dispatches(tx, [ask], signer=self.house.leases, rules=self.house.queue_rules)
+            leasing = Leasing(self.house.leases, self.house.queue_rules)
+            granted = (await dispatch.lease_dispatches(tx, [ask], leasing)).grants
         return granted.get(ask)
 
     async def fail(self, made: Registration, grant: Grant, failure: FailureClass) -> None:

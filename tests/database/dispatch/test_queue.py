@@ -22,6 +22,7 @@ from comfyfleet.dispatch import (
     LeaseSigner,
     Leasing,
     NewDispatch,
+    Place,
     Provider,
     QueueRules,
     Report,
@@ -46,6 +47,9 @@ class Queue:
     rules: QueueRules = field(default_factory=QueueRules)
 
     async def add(self, **given: Any) -> DispatchId:
+        return next(iter(await self.place(**given)))
+
+    async def place(self, **given: Any) -> dict[DispatchId, Place]:
         new = NewDispatch(
             **{
                 "id": DispatchId(new_id()),
@@ -59,8 +63,7 @@ class Queue:
             }
         )
         async with self.house.control_tx() as tx:
-            await dispatch.enqueue_dispatches(tx, [new], rules=self.rules)
-        return new.id
+            return await dispatch.enqueue_dispatches(tx, [new], rules=self.rules)
 
     async def all_lanes(self) -> frozenset[LaneId]:
         async with self.house.control_tx() as tx:

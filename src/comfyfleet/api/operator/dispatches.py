@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import Field
 
-from comfyfleet import audit, dispatch, fleet, workflows
+from comfyfleet import audit, dispatch, fleet, jobs, workflows
+from comfyfleet.api.background import wake_relay
 from comfyfleet.api.bodies import Body, View
 from comfyfleet.api.operator.policies import SEE, Acting, OfWorker, OfWorkflow, Pages
 from comfyfleet.api.operator.views import AttemptView, DispatchView
@@ -14,7 +15,7 @@ from comfyfleet.audit import Action
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import DispatchFilter, DispatchStatus
 from comfyfleet.dispatch.priority import PRIORITY_MAX, PRIORITY_MIN
-from comfyfleet.kernel.ids import DispatchId, TenantId
+from comfyfleet.kernel.ids import DispatchId, JobId, TenantId
 
 router = APIRouter(prefix="/dispatches")
 
@@ -30,6 +31,13 @@ class DispatchDetailView(View):
     dispatch: DispatchView
     waits_because: str | None
     attempts: list[AttemptView]
+
+
+class RetriedView(View):
+    """`job_id` is also the new dispatch's id, once it is in the queue."""
+
+    job_id: JobId
+    retry_of: DispatchId
 
 
 class PriorityBody(Body):
@@ -89,6 +97,19 @@ async def set_priority(
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.came_back([moved.lane])
     return detail
+
+
+@router.post("/{dispatch_id}/retry", status_code=201)
+async def retry_dispatch(dispatch_id: DispatchId, house: TheHouse, actor: Acting, request: Request) -> RetriedView:
+    """A new job like this one, newly reserved. 409 while this one has not ended; 422 if the wallet cannot pay it."""
+    async with house.control_tx(read_only=True) as tx:
+        found = await dispatch.require_dispatch(tx, dispatch_id)
+    async with house.pool(found.pool).tenant_tx(found.tenant_id) as tenant:
+        job = await jobs.retry_job(tenant, JobId(dispatch_id))
+        action = Action("dispatch.retry", str(dispatch_id), {"job_id": job.id})
+        await audit.record_tenant_action(tenant, actor, action, signer=house.chain)
+    wake_relay(request, found.pool)
+    return RetriedView(job_id=job.id, retry_of=dispatch_id)
 
 
 async def _detail(tx: ControlTx, dispatch_id: DispatchId) -> DispatchDetailView:

@@ -1,11 +1,13 @@
 """What the server is doing, as it happens."""
 
 import itertools
+import json
 import os
 import time
 from collections.abc import AsyncIterable
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
@@ -15,6 +17,10 @@ from comfyfleet import __version__
 from comfyfleet.api.health import Readiness, Readings
 from comfyfleet.api.policy import OperatorCaller, TheHouse, is_still_valid
 from comfyfleet.api.stopping import Stopping
+from comfyfleet.audit import RecordedEvent, recent_block_events
+from comfyfleet.desk.live import KEPT_S, LiveEvent
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter()
@@ -31,25 +37,57 @@ class ServerStatus(BaseModel):
     uptime_s: float
     status: Literal["ready", "degraded", "unready"]
     parts: dict[str, str]
+    workers_waiting: int  # polls that wait at this replica
 
 
 @router.get("/live", response_class=EventSourceResponse)
 async def live(
     request: Request, house: TheHouse, caller: Annotated[Caller, Depends(OperatorCaller(Scope.READ))]
 ) -> AsyncIterable[ServerSentEvent]:
-    """Server status, once a second, as `status` events. Ends when the server stops or the credential does."""
+    """Once a second: `status` of the server; `worker` events, as running jobs report them to this replica; `block`
+    events, as workers are kept from workflows. Ends when the server stops or the credential does."""
     stopping: Stopping = request.app.state.stopping
     readings: Readings = request.app.state.readings
+    reported, told = 0, set[UUID]()
     for number in itertools.count(1):
         if number % CHECK_EVERY == 0 and not await is_still_valid(house, caller):
             return
-        yield ServerSentEvent(id=str(number), event="status", data=_status(await readings.read(house)))
+        yield ServerSentEvent(id=str(number), event="status", data=_status(await readings.read(house), house))
+        for event in house.desk.live.after(reported):
+            reported = event.number
+            yield ServerSentEvent(event="worker", data=_report(event))
+        for change in await _block_changes(house):
+            if change.id not in told:
+                told.add(change.id)
+                yield ServerSentEvent(event="block", data=_change(change))
         if await stopping.pause(EVERY_S):
             yield ServerSentEvent(event="stopping", data={})
             return
 
 
-def _status(readiness: Readiness) -> ServerStatus:
+async def _block_changes(house: House) -> list[RecordedEvent]:
+    try:
+        async with house.control_tx(read_only=True) as tx:
+            return await recent_block_events(tx, seconds=KEPT_S)
+    except DatabaseUnavailable:
+        return []  # the status says so
+
+
+def _report(event: LiveEvent) -> dict[str, Any]:
+    return {
+        "worker_id": event.worker_id,
+        "dispatch_id": str(event.dispatch_id) if event.dispatch_id else None,
+        "kind": event.kind,
+        "ago_s": round(time.monotonic() - event.at, 3),
+        "data": event.data,
+    }
+
+
+def _change(event: RecordedEvent) -> dict[str, Any]:
+    return {"event": event.event, "worker_id": event.worker_id, "at": event.at, **json.loads(event.detail)}
+
+
+def _status(readiness: Readiness, house: House) -> ServerStatus:
     return ServerStatus(
         at=datetime.now(UTC),
         version=__version__,
@@ -57,4 +95,5 @@ def _status(readiness: Readiness) -> ServerStatus:
         uptime_s=round(time.monotonic() - STARTED, 1),
         status=readiness.status,
         parts=readiness.parts,
+        workers_waiting=len(house.desk.polls.room),
     )

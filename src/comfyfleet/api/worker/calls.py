@@ -44,7 +44,7 @@ class Call:
             return msgspec.json.decode(self.body, type=kind)
         except msgspec.ValidationError as error:
             raise _explain(str(error)) from None
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise HTTPException(400) from None
 
     def bearer(self) -> Secret:

@@ -4,10 +4,10 @@ import hashlib
 
 import msgspec
 
-from comfyfleet import dispatch
 from comfyfleet.api.worker.calls import Call
 from comfyfleet.api.worker.outputs import require_outputs
 from comfyfleet.api.worker.polling import proof, who
+from comfyfleet.audit import WorkerEvent, WorkerEventName
 from comfyfleet.dispatch import Ended, FailureClass, Report
 from comfyfleet.wire import worker_v1 as wire
 
@@ -33,14 +33,30 @@ async def fail(call: Call) -> wire.EndReply:
         failure=FailureClass(said.error_class),
         error=said.error,
     )
-    return _reply(await call.house.desk.fail(report))
+    ended = await call.house.desk.fail(report)
+    _write_down(call, WorkerEventName.FAIL, said, ended, error_class=said.error_class)
+    return _reply(ended)
 
 
 async def requeue(call: Call) -> wire.EndReply:
     said = call.read(wire.Requeue)
     worker = await who(call, said.worker_id)
-    report = Report(proof(worker, said), _digest(said), failure=dispatch.FailureClass.INTERRUPTED, error=said.reason)
-    return _reply(await call.house.desk.requeue(report))
+    report = Report(proof(worker, said), _digest(said), failure=FailureClass.INTERRUPTED, error=said.reason)
+    ended = await call.house.desk.requeue(report)
+    _write_down(call, WorkerEventName.REQUEUE, said, ended, reason=said.reason)
+    return _reply(ended)
+
+
+def _write_down(call: Call, name: WorkerEventName, said: wire.Ending, ended: Ended, **detail: str) -> None:
+    if not ended.replayed:
+        event = WorkerEvent(
+            name,
+            worker_id=said.worker_id,
+            dispatch_id=ended.dispatch_id,
+            address=call.address,
+            detail={**detail, "status": ended.status.value},
+        )
+        call.house.desk.diary.note(event)
 
 
 def _reply(ended: Ended) -> wire.EndReply:

@@ -1,9 +1,11 @@
 """Blocks: a worker keeps away from a workflow structure that failed on it, for a while; then one probe decides."""
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from comfyfleet.audit import WorkerEventName
 from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch.blocks import sql
@@ -11,7 +13,7 @@ from comfyfleet.dispatch.failures import POLICIES, FailureClass
 from comfyfleet.dispatch.matching import EVERY_STRUCTURE, Block
 from comfyfleet.dispatch.model import Dispatch, QueueRules
 from comfyfleet.kernel.errors import NotFound
-from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
+from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId, new_id
 
 
 async def blocks_of(tx: ControlTx, worker_ids: list[WorkerId]) -> dict[WorkerId, list[Block]]:
@@ -34,7 +36,10 @@ async def learn_from_success(tx: ControlTx, pairs: Sequence[tuple[WorkerId, Lane
     if not pairs:
         return []
     rows = [{"worker_id": worker_id, "lane": lane} for worker_id, lane in set(pairs)]
-    return list(await tx.all(sql.end_blocks(), rows=batch(rows)))
+    ended = list(await tx.all(sql.end_blocks(), rows=batch(rows)))
+    if ended:
+        await _tell(tx, WorkerEventName.UNBLOCKED_WORKFLOW, ended)
+    return ended
 
 
 async def learn_from_failure(
@@ -54,7 +59,26 @@ async def learn_from_failure(
         cooldown_s=rules.block_cooldown_s,
         failures_max=rules.max_failures_before_block,
     )
-    return await tx.one(statement)
+    block = await tx.one(statement)
+    if block.failure_count >= rules.max_failures_before_block:
+        await _tell(tx, WorkerEventName.BLOCKED_WORKFLOW, [block], dispatch_id=dispatch.id)
+    return block
+
+
+async def _tell(
+    tx: ControlTx, event: WorkerEventName, blocks: Sequence[Any], *, dispatch_id: DispatchId | None = None
+) -> None:
+    rows = [
+        {
+            "id": new_id(),
+            "worker_id": block.worker_id,
+            "dispatch_id": dispatch_id,
+            "tenant_id": block.tenant_id,
+            "detail": json.dumps({"structure_hash": block.structure_hash, "cooldown_s": block.cooldown_s}),
+        }
+        for block in blocks
+    ]
+    await tx.run(sql.insert_events(event.value, rows))
 
 
 async def forget_probe(tx: ControlTx, dispatch_id: DispatchId) -> None:
@@ -63,8 +87,10 @@ async def forget_probe(tx: ControlTx, dispatch_id: DispatchId) -> None:
 
 async def clear_block(tx: ControlTx, worker_id: WorkerId, structure_hash: str) -> None:
     """By an operator's word: the worker gets that structure again from its next poll on, failures forgotten."""
-    if await tx.maybe(sql.end_block(worker_id, structure_hash)) is None:
+    ended = await tx.maybe(sql.end_block(worker_id, structure_hash))
+    if ended is None:
         raise NotFound("block", structure_hash)
+    await _tell(tx, WorkerEventName.UNBLOCKED_WORKFLOW, [ended])
 
 
 async def _structure_hash(tx: ControlTx, lane: LaneId) -> str:

@@ -8,7 +8,7 @@ from sqlalchemy import Executable
 from sqlalchemy.dialects import postgresql
 
 from comfyfleet.db.dialect import batch_rows, now, seconds_from_now
-from comfyfleet.db.tables import failover_blocks, lanes
+from comfyfleet.db.tables import comfyui_workers, failover_blocks, lanes, worker_audit_log
 from comfyfleet.dispatch.matching import EVERY_STRUCTURE
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
 
@@ -97,6 +97,24 @@ def end_blocks() -> Executable:
         .correlate(k)
     )
     return sa.delete(k).where(sa.exists(proven)).returning(*k.c)
+
+
+def insert_events(event: str, rows: list[dict[str, Any]]) -> sa.Insert:
+    """In the worker's own name, which the queue does not know."""
+    log, w = worker_audit_log, comfyui_workers
+    columns: dict[str, Any] = {
+        "id": sa.Uuid(),
+        "worker_id": sa.Uuid(),
+        "dispatch_id": sa.Uuid(),
+        "tenant_id": sa.Uuid(),
+        "detail": sa.Text(),
+    }
+    b = batch_rows("b", columns, rows)
+    listed = sa.select(
+        b.c.id, now(), sa.literal(event, sa.Text()), w.c.worker_id, b.c.dispatch_id, b.c.tenant_id, b.c.detail
+    ).join(w, w.c.id == b.c.worker_id)
+    into = ["id", "at", "event", "worker_id", "dispatch_id", "tenant_id", "detail"]
+    return sa.insert(log).from_select(into, listed)
 
 
 def end_block(worker_id: WorkerId, structure_hash: str) -> Executable:

@@ -24,6 +24,11 @@ class Try:
     reason: str
 
 
+def may_fail_everywhere(failure: FailureClass) -> bool:
+    """Only what lies in the pair of workflow and worker can lie in the workflow alone."""
+    return POLICIES[failure].blocks == "hash"
+
+
 async def failed_everywhere(
     tx: ControlTx, dispatch: Dispatch, failure: FailureClass, *, eligible: int = WORKERS_ENOUGH
 ) -> bool:
@@ -32,7 +37,7 @@ async def failed_everywhere(
     Only the tenant's own attempts at that structure count: its bad inputs must not shorten another's tries.
     `eligible` is how many live workers may run it at all.
     """
-    if POLICIES[failure].blocks != "hash" or dispatch.worker_id is None:
+    if not may_fail_everywhere(failure) or dispatch.worker_id is None:
         return False
     rows = await tx.all(sql.recent_tries(dispatch.id, dispatch.tenant_id, dispatch.lane, window_s=WINDOW_S))
     tries = [Try(row.worker_id, row.reason) for row in rows]

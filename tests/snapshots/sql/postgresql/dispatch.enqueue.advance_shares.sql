@@ -2,7 +2,8 @@ INSERT INTO fair_shares (lane, tenant_id, finish_tag, last_cost)
 SELECT b.lane, b.tenant_id, coalesce((SELECT ai_job_dispatches.fair_tag
 FROM ai_job_dispatches
 WHERE ai_job_dispatches.lane = b.lane
-AND ai_job_dispatches.status = %(status_1)s::VARCHAR
+AND ai_job_dispatches.status = 'queued'
+AND ai_job_dispatches.epoch = %(epoch_1)s::BIGINT
 ORDER BY ai_job_dispatches.fair_tag, ai_job_dispatches.seq
 LIMIT %(param_1)s::INTEGER), (SELECT f.finish_tag
 FROM fair_shares AS f

@@ -1,4 +1,4 @@
 SELECT ai_job_dispatches.id
 FROM ai_job_dispatches
-JOIN (SELECT json_extract(value, '$.id') AS id
+JOIN (SELECT replace(json_extract(value, '$.id'), '-', '') AS id
 FROM json_each(?)) AS b ON ai_job_dispatches.id = b.id

@@ -1,11 +1,11 @@
 UPDATE ai_job_dispatches
 SET status=?, releases=(ai_job_dispatches.releases + b.gives_back), lease_hash=?, worker_id=?, incarnation=?, lease_expires_at=?, deadline_at=?, last_error=b.last_error
-FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.epoch') AS epoch, json_extract(value, '$.lease_hash') AS lease_hash, json_extract(value, '$.worker_id') AS worker_id, json_extract(value, '$.incarnation') AS incarnation, json_extract(value, '$.last_error') AS last_error, json_extract(value, '$.gives_back') AS gives_back
+FROM (SELECT replace(json_extract(value, '$.id'), '-', '') AS id, json_extract(value, '$.epoch') AS epoch, json_extract(value, '$.lease_hash') AS lease_hash, replace(json_extract(value, '$.worker_id'), '-', '') AS worker_id, json_extract(value, '$.incarnation') AS incarnation, json_extract(value, '$.last_error') AS last_error, json_extract(value, '$.gives_back') AS gives_back
 FROM json_each(?)) AS b
 WHERE ai_job_dispatches.id = b.id
 AND ai_job_dispatches.epoch = b.epoch
 AND ai_job_dispatches.lease_hash = b.lease_hash
 AND ai_job_dispatches.worker_id = b.worker_id
 AND ai_job_dispatches.incarnation = b.incarnation
-AND ai_job_dispatches.status = ?
+AND ai_job_dispatches.status = 'leased'
 RETURNING id, tenant_id, tenant_job_id, pool, workflow_id, provider, lane, status, priority, fair_tag, seq, attempts, max_attempts, releases, max_releases, epoch, lease_hash, worker_id, incarnation, lease_expires_at, deadline_at, run_deadline_s, queued_at, run_at, queue_deadline_at, cancel_requested_at, provider_job_id, service_submitted_at, last_service_check, service_status, error_class, last_error, duration_seconds, done_epoch, finished_at, settled_at, created_at, leased_at

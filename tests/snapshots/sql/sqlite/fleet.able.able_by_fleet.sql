@@ -1,5 +1,5 @@
 SELECT comfyui_workers.id, comfyui_workflow_fleets.workflow_id, comfyui_workers.providers
-FROM (SELECT json_extract(value, '$.workflow_id') AS workflow_id
+FROM (SELECT replace(json_extract(value, '$.workflow_id'), '-', '') AS workflow_id
 FROM json_each(?)) AS asked
 JOIN workflows ON workflows.id = asked.workflow_id
 AND workflows.is_active = 1

@@ -1,4 +1,4 @@
 SELECT tenants.id, tenants.weight
 FROM tenants
-JOIN (SELECT json_extract(value, '$.id') AS id
+JOIN (SELECT replace(json_extract(value, '$.id'), '-', '') AS id
 FROM json_each(?)) AS b ON tenants.id = b.id

@@ -1,0 +1,86 @@
+"""A fleet that may run one workflow, its secret, and workers that speak the protocol over HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from comfyfleet import fleet, workflows
+from comfyfleet.house import House
+from comfyfleet.kernel.ids import DispatchId, TenantId, new_id
+from tests.api.asking import at, fault
+from tests.database.dispatch.test_queue import Queue
+
+GRAPH = b'{"1": {"class_type": "KSampler", "inputs": {}}}'
+WORKER = "/api/worker/"
+
+
+@dataclass
+class HttpWorker:
+    """What a worker agent does, by hand."""
+
+    client: httpx2.AsyncClient
+    name: str
+    token: str = ""
+    registered: dict[str, Any] = field(default_factory=dict)
+
+    async def say(self, verb: str, status: int = 200, **said: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        answer = await self.client.post(WORKER + verb, json={"worker_id": self.name, **said}, headers=headers)
+        assert answer.status_code == status, answer.text
+        return answer.json() if status == 200 else fault(answer)
+
+    async def poll(self, **said: Any) -> Any:
+        return (await self.say("poll", **said))["job"]
+
+
+@dataclass
+class Yard:
+    house: House
+    app: FastAPI
+    client: httpx2.AsyncClient
+    workflow: workflows.Workflow
+    secret: str
+    queue: Queue
+
+    async def register(self, name: str = "i-1", status: int = 200, **said: Any) -> HttpWorker:
+        worker = HttpWorker(self.client, name)
+        body = {"worker_id": name, "fleet_slug": "video", "stage": "production", **said}
+        headers = {"X-Fleet-Secret": self.secret}
+        answer = await self.client.post(WORKER + "register", json=body, headers=headers)
+        assert answer.status_code == status, answer.text
+        worker.registered = answer.json() if status == 200 else fault(answer)
+        worker.token = worker.registered.get("token", "")
+        return worker
+
+    async def add(self, **given: Any) -> DispatchId:
+        said = {"workflow_id": self.workflow.id, "structure_hash": self.workflow.structure_hash}
+        places = await self.queue.place(**{**said, "tenant_id": TenantId(new_id()), **given})
+        self.house.desk.queued(places.values())
+        return next(iter(places))
+
+    async def parked(self, count: int) -> None:
+        """Until so many polls wait."""
+        async with asyncio.timeout(10):
+            while len(self.house.desk.polls.room) != count:  # noqa: ASYNC110 the room signals nobody but waiters
+                await asyncio.sleep(0.005)
+
+    def elsewhere(self, address: str) -> "Yard":
+        return Yard(self.house, self.app, at(self.app, address=address), self.workflow, self.secret, self.queue)
+
+
+@pytest.fixture
+async def yard(house: House, app: FastAPI, client: httpx2.AsyncClient) -> AsyncIterator[Yard]:
+    async with house.control_tx() as tx:
+        workflow = await workflows.add_workflow(
+            tx, slug="face-swap", name="Face swap", graph=GRAPH, structure_hash="structure-1"
+        )
+        made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
+        await fleet.assign_workflow(tx, made.id, workflow.id)
+        _, secret = await fleet.make_fleet_secret(tx, name="tests")
+    yield Yard(house, app, client, workflow, secret.reveal(), Queue(house))
+    await house.desk.stop()

@@ -1,0 +1,396 @@
+"""The nine endpoints, as a worker calls them."""
+
+import asyncio
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from comfyfleet import fleet
+from comfyfleet.fleet import FleetRules, WorkerEvent
+from comfyfleet.house import House
+from comfyfleet.kernel.ids import new_id
+from tests.api.worker.conftest import WORKER, HttpWorker, Yard
+from tests.conftest import ManualClock
+
+
+def lease_of(job: dict[str, str]) -> dict[str, str]:
+    return {"dispatch_id": job["dispatch_id"], "lease_token": job["lease_token"]}
+
+
+# ── register ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_worker_registers_and_gets_a_token_of_64_characters(yard: Yard) -> None:
+    worker = await yard.register(max_concurrency=2, capabilities={"gpu": "H100"})
+    assert len(worker.token) == 64
+    assert worker.registered["workflows_assigned"] == ["face-swap"]
+    assert (worker.registered["status"], worker.registered["incarnation"]) == ("approved", 1)
+
+
+async def test_a_worker_may_register_for_workflows_of_its_own(yard: Yard) -> None:
+    worker = await yard.register(fleet_slug=None, stage=None, workflow_slugs=["face-swap"])
+    assert worker.registered["workflows_assigned"] == ["face-swap"]
+
+
+async def test_what_is_wrong_with_a_registration_is_named(yard: Yard) -> None:
+    nothing = await yard.register(fleet_slug=None, stage=None, status=422)
+    assert nothing.registered["details"]["field"] == "fleet_slug"
+    unknown = await yard.register(fleet_slug=None, stage=None, workflow_slugs=["face-swap", "nope"], status=422)
+    assert "nope" in unknown.registered["message"]
+    assert "face-swap" not in unknown.registered["message"]
+    nowhere = await yard.register(fleet_slug="audio", status=404)
+    assert "audio/production" in nowhere.registered["message"]
+    half = await yard.register(stage=None, status=422)
+    assert half.registered["details"]["field"] == "stage"
+
+
+async def test_only_who_knows_a_fleet_secret_registers(yard: Yard) -> None:
+    right, yard.secret = yard.secret, "cfs_wrong"
+    assert (await yard.register(status=401)).registered["code"] == "unauthenticated"
+    yard.secret = ""
+    await yard.register(status=401)
+    async with yard.house.control_tx() as tx:
+        made, second = await fleet.make_fleet_secret(tx, name="next")
+    yard.secret = second.reveal()
+    await yard.register("i-2")
+    yard.secret = right
+    await yard.register("i-1")
+    async with yard.house.control_tx() as tx:
+        await fleet.retire_fleet_secret(tx, made.id)
+    yard.secret = second.reveal()
+    await yard.register("i-3", status=401)
+
+
+async def test_registrations_are_counted_by_address(yard: Yard) -> None:
+    limit = yard.house.fleet_rules.registrations_per_minute
+    for number in range(limit):
+        await yard.register(f"i-{number}")
+    assert (await yard.register("i-more", status=429)).registered["code"] == "rate_limited"
+    await yard.elsewhere("10.9.9.9").register("i-more")
+
+
+async def test_a_fleet_has_room_for_so_many_live_workers(yard: Yard, clock: ManualClock) -> None:
+    object.__setattr__(yard.house, "fleet_rules", FleetRules(max_fleet_workers=2))
+    await yard.register("i-1")
+    await yard.register("i-2")
+    assert (await yard.register("i-3", status=429)).registered["code"] == "rate_limited"
+    await yard.register("i-2")  # a take-over is nobody new
+    clock.advance(yard.house.fleet_rules.stale_worker_s + 1)
+    await yard.register("i-3")
+
+
+# ── poll, heartbeat, complete ───────────────────────────────────────────────────────────────
+
+
+async def test_a_job_from_poll_to_completion(yard: Yard) -> None:
+    worker = await yard.register()
+    dispatch_id = await yard.add(payload=b'{"workflow": {"1": {}}, "text": "\xc3\xa4"}')
+    job = await worker.poll(current_load=0)
+    assert UUID(job["dispatch_id"]) == dispatch_id
+    assert job["input_payload"] == {"workflow": {"1": {}}, "text": "ä"}
+    assert (job["attempt"], job["provider"], job["structure_hash"]) == (1, "self_hosted", "structure-1")
+    assert (job["input_url"], job["output_url"], job["output_headers"]) == (None, None, {})
+    beat = await worker.say("heartbeat", leases=[{**lease_of(job), "provider_job_id": "prompt-1"}])
+    assert beat["lost"] == []
+    assert beat["leases"][0]["lease_seconds"] == pytest.approx(90, abs=2)
+    assert not beat["leases"][0]["cancel_requested"]
+    done = await worker.say("complete", **lease_of(job))
+    assert done == {"dispatch_id": job["dispatch_id"], "status": "completed", "replayed": False}
+    row = await yard.queue.row(dispatch_id)
+    assert (row.status, row.provider_job_id) == ("completed", "prompt-1")
+    assert row.service_submitted_at is not None
+    assert len(await yard.queue.settlements()) == 1
+
+
+async def test_nothing_waits_and_nobody_waits(yard: Yard) -> None:
+    worker = await yard.register()
+    assert await worker.poll() is None
+
+
+async def test_a_complete_that_comes_again_gets_the_first_answer(yard: Yard) -> None:
+    worker = await yard.register()
+    await yard.add()
+    job = await worker.poll()
+    first, second = await asyncio.gather(*(worker.say("complete", **lease_of(job)) for _ in range(2)))
+    again = await worker.say("complete", **lease_of(job))
+    assert sorted([first["replayed"], second["replayed"], again["replayed"]]) == [False, True, True]
+    assert {first["status"], second["status"], again["status"]} == {"completed"}
+    other = await worker.say("complete", 409, **lease_of(job), provider_job_id="another")
+    assert other["code"] == "lease_lost"
+    assert len(await yard.queue.settlements()) == 1
+
+
+async def test_a_foreign_or_stale_token_is_refused_and_changes_nothing(yard: Yard, clock: ManualClock) -> None:
+    worker, thief = await yard.register("i-1"), await yard.register("i-2")
+    dispatch_id = await yard.add()
+    job = await worker.poll()
+    before = await yard.queue.row(dispatch_id)
+    for verb, more in (("complete", {}), ("fail", {"error": "x"}), ("requeue", {"reason": "x"}), ("heartbeat", {})):
+        assert (await thief.say(verb, 409, **lease_of(job), **more))["code"] == "lease_lost"
+        forged = {**lease_of(job), "lease_token": "1.AAAA"}
+        assert (await worker.say(verb, 409, **forged, **more))["code"] == "lease_lost"
+    assert await yard.queue.row(dispatch_id) == before
+    clock.advance(yard.house.queue_rules.grace_s + 1)
+    await yard.queue.sweep()
+    late = await worker.say("complete", 409, **lease_of(job))
+    assert late["code"] == "lease_lost"
+    assert "reason" in late["details"]
+
+
+async def test_a_worker_holds_no_more_than_it_may(yard: Yard) -> None:
+    worker = await yard.register(max_concurrency=1)
+    for _ in range(5):
+        await yard.add()
+    got = [await worker.poll(max_concurrency=1) for _ in range(4)]
+    assert [job is not None for job in got] == [True, True, False, False]  # one to run, one ahead
+    assert await worker.poll(max_concurrency=1, uploading=1) is not None
+
+
+async def test_one_heartbeat_renews_many_and_names_the_lost(yard: Yard) -> None:
+    worker = await yard.register(max_concurrency=5)
+    for _ in range(3):
+        await yard.add()
+    jobs = [await worker.poll(max_concurrency=5) for _ in range(3)]
+    await worker.say("complete", **lease_of(jobs[0]))
+    beat = await worker.say("heartbeat", leases=[lease_of(job) for job in jobs])
+    assert beat["lost"] == [jobs[0]["dispatch_id"]]
+    assert {each["dispatch_id"] for each in beat["leases"]} == {job["dispatch_id"] for job in jobs[1:]}
+
+
+async def test_a_cancellation_is_told_with_the_next_heartbeat(yard: Yard) -> None:
+    worker = await yard.register()
+    dispatch_id = await yard.add()
+    job = await worker.poll()
+    await yard.queue.cancel(dispatch_id)
+    assert (await worker.say("heartbeat", **lease_of(job)))["leases"][0]["cancel_requested"]
+    ended = await worker.say("fail", **lease_of(job), error_class="cancelled", error="stopped")
+    assert ended["status"] == "cancelled"
+
+
+async def test_work_leased_ahead_is_asked_back_when_somebody_idles(yard: Yard) -> None:
+    busy, idle = await yard.register("i-1"), await yard.register("i-2")
+    await yard.add()
+    await yard.add()
+    await busy.poll()
+    ahead = await busy.poll()
+    said = [{**lease_of(ahead), "ahead": True}]
+    assert not (await busy.say("heartbeat", leases=said))["leases"][0]["give_back"]
+    waiting = asyncio.create_task(idle.poll(wait_seconds=20))
+    await yard.parked(1)
+    assert (await busy.say("heartbeat", leases=said))["leases"][0]["give_back"]
+    await busy.say("requeue", **lease_of(ahead), reason="given back")
+    got = await asyncio.wait_for(waiting, 5)
+    assert got["dispatch_id"] == ahead["dispatch_id"]
+    row = await yard.queue.row(UUID(got["dispatch_id"]))
+    assert (row.attempts, row.releases) == (2, 1)
+
+
+async def test_the_class_of_a_failure_decides_what_follows(yard: Yard) -> None:
+    worker = await yard.register(max_concurrency=3)
+    ends = {"user_input": "failed", "infra": "delayed", "timeout": "failed"}
+    for failure, status in ends.items():
+        await yard.add()
+        job = await worker.poll(max_concurrency=3)
+        said = await worker.say("fail", **lease_of(job), error_class=failure, error="it broke")
+        assert (failure, said["status"]) == (failure, status)
+
+
+# ── long poll ───────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_waiting_poll_gets_the_job_that_comes(yard: Yard) -> None:
+    worker = await yard.register()
+    waiting = asyncio.create_task(worker.poll(wait_seconds=20))
+    await yard.parked(1)
+    dispatch_id = await yard.add()
+    job = await asyncio.wait_for(waiting, 5)
+    assert UUID(job["dispatch_id"]) == dispatch_id
+
+
+async def test_one_job_wakes_one_who_waits_the_warm_one_first(yard: Yard) -> None:
+    await yard.add()
+    cold, warm = await yard.register("i-1"), await yard.register("i-2")
+    first = await cold.poll()
+    await cold.say("complete", **lease_of(first))
+    waiting = [
+        asyncio.create_task(cold.poll(wait_seconds=20)),
+        asyncio.create_task(warm.poll(wait_seconds=20, warm=["structure-1"])),
+    ]
+    await yard.parked(2)
+    asked = yard.house.desk.polls.batches
+    await yard.add()
+    done, left = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED, timeout=5)
+    assert done == {waiting[1]}
+    assert yard.house.desk.polls.batches == asked + 1
+    await yard.parked(1)
+    for task in left:
+        task.cancel()
+
+
+async def test_a_poll_that_comes_again_gets_the_lease_it_had(yard: Yard) -> None:
+    worker = await yard.register()
+    await yard.add()
+    await yard.add()
+    poll_id = str(new_id())
+    first, again = await worker.poll(poll_id=poll_id), await worker.poll(poll_id=poll_id)
+    assert first["lease_token"] == again["lease_token"]
+    assert (await yard.queue.row(UUID(first["dispatch_id"]))).epoch == 1
+
+
+async def test_who_waits_holds_no_connection(yard: Yard) -> None:
+    workers = [await yard.elsewhere(f"10.0.0.{number}").register(f"w-{number}") for number in range(30)]
+    waiting = [asyncio.create_task(worker.poll(wait_seconds=20)) for worker in workers]
+    await yard.parked(30)
+    pool = yard.house.desk._central.engine.pool
+    assert "Current Checked out connections: 0" in pool.status() or pool.status().startswith("NullPool")
+    for task in waiting:
+        task.cancel()
+
+
+async def test_a_stop_sends_those_who_wait_away_with_empty_hands(yard: Yard) -> None:
+    worker = await yard.register()
+    waiting = asyncio.create_task(worker.poll(wait_seconds=30))
+    await yard.parked(1)
+    await yard.house.desk.stop()
+    assert await asyncio.wait_for(waiting, 2) is None
+
+
+# ── take-over, revocation, leaving ──────────────────────────────────────────────────────────
+
+
+async def test_w1_a_restarted_worker_goes_on_with_what_it_proves(yard: Yard) -> None:
+    old = await yard.register(max_concurrency=5)
+    kept_id, lost_id = await yard.add(), await yard.add()
+    jobs = {UUID(job["dispatch_id"]): job for job in [await old.poll(max_concurrency=5) for _ in range(2)]}
+    new = await yard.register(max_concurrency=5, leases=[lease_of(jobs[kept_id])])
+    assert new.registered["incarnation"] == 2
+    [rebound] = new.registered["leases"]
+    assert UUID(rebound["dispatch_id"]) == kept_id
+    assert rebound["lease_token"] != jobs[kept_id]["lease_token"]
+    # The old process is fenced off.
+    for verb, more in (("poll", {}), ("heartbeat", lease_of(jobs[kept_id])), ("complete", lease_of(jobs[kept_id]))):
+        assert (await old.say(verb, 409, **more))["code"] == "superseded"
+    # What it could not prove waits again, with the attempt counted.
+    row = await yard.queue.row(lost_id)
+    assert (row.status, row.attempts, row.releases) == ("queued", 1, 0)
+    old_token = {"dispatch_id": str(kept_id), "lease_token": jobs[kept_id]["lease_token"]}
+    assert (await new.say("complete", 409, **old_token))["code"] == "lease_lost"
+    assert (await new.say("complete", **lease_of(rebound)))["status"] == "completed"
+    row = await yard.queue.row(kept_id)
+    assert (row.epoch, row.attempts) == (1, 1)  # nothing ran twice
+
+
+async def test_w3_an_old_process_cannot_sign_the_new_one_off(yard: Yard) -> None:
+    old = await yard.register()
+    new = await yard.register()
+    assert (await old.say("deregister", 409))["code"] == "superseded"
+    assert await new.poll() is None
+
+
+async def test_a_worker_leaves_with_empty_hands_only(yard: Yard) -> None:
+    worker = await yard.register()
+    await yard.add()
+    job = await worker.poll()
+    assert (await worker.say("deregister", 409))["code"] == "leases_open"
+    await worker.say("requeue", **lease_of(job), reason="shutting down")
+    assert (await worker.say("deregister"))["status"] == "gone"
+    assert (await worker.say("poll", 401))["code"] == "unauthenticated"
+
+
+async def test_a_drained_worker_gets_nothing_new_and_keeps_what_it_has(yard: Yard) -> None:
+    worker = await yard.register()
+    await yard.add()
+    job = await worker.poll()
+    await yard.add()
+    async with yard.house.control_tx() as tx:
+        await fleet.move_worker(tx, "i-1", WorkerEvent.DRAIN)
+    assert await worker.poll(wait_seconds=5) is None
+    assert (await worker.say("heartbeat", **lease_of(job)))["lost"] == []
+    assert (await worker.say("complete", **lease_of(job)))["status"] == "completed"
+
+
+# ── outputs, events ─────────────────────────────────────────────────────────────────────────
+
+
+async def test_outputs_go_to_a_folder_of_the_attempt_and_must_be_there(yard: Yard) -> None:
+    worker = await yard.register()
+    tenant_id = new_id()
+    dispatch_id = await yard.add(tenant_id=tenant_id)
+    job = await worker.poll()
+    wanted = {"name": "Ergebnis ä/../x.PNG", "mime_type": "image/png", "size": 5}
+    [signed] = (await worker.say("outputs", **lease_of(job), outputs=[wanted]))["outputs"]
+    folder = f"tenants/{tenant_id}/ai-jobs/{dispatch_id}/1-"
+    assert signed["path"].startswith(folder)
+    assert signed["path"].endswith(".png")
+    named = {"path": signed["path"], "name": "x.png", "mime_type": "image/png", "size": 5}
+    assert (await worker.say("complete", 409, **lease_of(job), outputs=[named]))["code"] == "output_missing"
+    put = await yard.client.put(signed["output_url"], content=b"12345", headers=signed["output_headers"])
+    assert put.status_code in (200, 201, 204), put.text
+    short = {**named, "size": 4}
+    assert "5 bytes" in (await worker.say("complete", 409, **lease_of(job), outputs=[short]))["message"]
+    foreign = {**named, "path": f"tenants/{new_id()}/ai-jobs/{dispatch_id}/1-x/output-1.png"}
+    assert (await worker.say("complete", 409, **lease_of(job), outputs=[foreign]))["code"] == "output_missing"
+    assert (await yard.queue.row(dispatch_id)).status == "leased"
+    assert (await worker.say("complete", **lease_of(job), outputs=[named]))["status"] == "completed"
+    assert (await worker.say("complete", **lease_of(job), outputs=[named]))["replayed"]
+    assert (await worker.say("outputs", 409, **lease_of(job), outputs=[wanted]))["code"] == "lease_lost"
+
+
+async def test_events_are_kept_for_whoever_watches(yard: Yard) -> None:
+    worker = await yard.register()
+    said = [{"kind": "progress", "dispatch_id": str(new_id()), "data": {"value": 3, "max": 20}}]
+    assert (await worker.say("events", events=said))["accepted"] == 1
+    [kept] = yard.house.desk.live.after(0)
+    assert (kept.worker_id, kept.kind, kept.data) == ("i-1", "progress", {"value": 3, "max": 20})
+
+
+# ── bad input ───────────────────────────────────────────────────────────────────────────────
+
+
+async def test_bad_bodies_get_clear_errors(yard: Yard, client: httpx2.AsyncClient) -> None:
+    worker = await yard.register()
+    headers = {"Authorization": f"Bearer {worker.token}"}
+    broken = {
+        b"{": (400, "bad_request"),
+        b"\xff\xfe": (400, "bad_request"),
+        b"[]": (422, "invalid_request"),
+        b"{}": (422, "invalid_request"),
+        b'{"worker_id": "i-1", "surprise": 1}': (422, "invalid_request"),
+        b'{"worker_id": "i-1", "wait_seconds": 31}': (422, "invalid_request"),
+        b'{"worker_id": "i-1", "poll_id": "a\\u0000b"}': (422, "invalid_request"),
+        b'{"worker_id": "i-1", "poll_id": "\\ud800"}': (400, "bad_request"),
+        b'{"worker_id": "i-1", "capabilities": {"a": ' + b"[" * 100_000: (400, "bad_request"),
+        b'"' + b"x" * (1024**2 + 1) + b'"': (413, "body_too_large"),
+    }
+    for body, (status, code) in broken.items():
+        answer = await client.post(WORKER + "poll", content=body, headers=headers)
+        assert (body[:60], answer.status_code, answer.json()["error"]["code"]) == (body[:60], status, code)
+    unknown = await client.post(WORKER + "poll", json={"worker_id": "i-1", "surprise": 1}, headers=headers)
+    assert "surprise" in unknown.json()["error"]["message"]
+
+
+async def test_without_a_token_nothing_is_told(yard: Yard, client: httpx2.AsyncClient) -> None:
+    await yard.register()
+    for verb in ("poll", "heartbeat", "deregister"):
+        bare = await client.post(WORKER + verb, json={"worker_id": "i-1"})
+        assert bare.status_code == 401
+        assert bare.headers["WWW-Authenticate"] == "Bearer"
+        assert bare.headers["X-Request-Id"]
+    stranger = HttpWorker(client, "nobody", token="x" * 64)
+    assert (await stranger.say("poll", 401))["code"] == "unauthenticated"
+    assert (await client.get(WORKER + "poll")).status_code in (404, 405)
+    assert (await client.post(WORKER + "nothing", json={})).status_code == 404
+
+
+async def test_another_workers_token_is_not_this_ones(yard: Yard) -> None:
+    one, two = await yard.register("i-1"), await yard.register("i-2")
+    two.token = one.token
+    assert (await two.say("poll", 401))["code"] == "unauthenticated"
+
+
+async def test_a_house_whose_database_is_away_says_so(yard: Yard, house: House) -> None:
+    worker = await yard.register()
+    assert await worker.poll() is None
+    await house.desk._central.engine.dispose()
+    assert await worker.poll() is None  # connections come back by themselves

@@ -1,0 +1,8 @@
+SELECT newest.id, newest.at, newest.event, newest.worker_id, newest.dispatch_id, newest.tenant_id, newest.address, newest.detail
+FROM (SELECT worker_audit_log.id AS id, worker_audit_log.at AS at, worker_audit_log.event AS event, worker_audit_log.worker_id AS worker_id, worker_audit_log.dispatch_id AS dispatch_id, worker_audit_log.tenant_id AS tenant_id, worker_audit_log.address AS address, worker_audit_log.detail AS detail
+FROM worker_audit_log
+ORDER BY worker_audit_log.id DESC
+LIMIT %(param_1)s::INTEGER) AS newest
+WHERE newest.at > (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))
+AND newest.event IN (__[POSTCOMPILE_event_1])
+ORDER BY newest.id

@@ -1,0 +1,6 @@
+SELECT ai_job_dispatches.id, ai_job_dispatches.tenant_id, ai_job_dispatches.status, ai_job_dispatches.settled_at IS NOT NULL AS settled
+FROM ai_job_dispatches
+WHERE ai_job_dispatches.pool = %(pool_1)s::VARCHAR
+AND ai_job_dispatches.id > %(id_1)s::UUID
+ORDER BY ai_job_dispatches.id
+LIMIT %(param_1)s::INTEGER

@@ -1,0 +1,3 @@
+SELECT tenant_audit_heads.seq, tenant_audit_heads.mac, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z') AS at
+FROM tenant_audit_heads
+WHERE tenant_audit_heads.tenant_id = ?

@@ -1,0 +1,7 @@
+SELECT worker_audit_log.id, worker_audit_log.at, worker_audit_log.event, worker_audit_log.worker_id, worker_audit_log.dispatch_id, worker_audit_log.tenant_id, worker_audit_log.address, worker_audit_log.detail
+FROM worker_audit_log
+WHERE worker_audit_log.worker_id = ?
+AND worker_audit_log.dispatch_id = ?
+AND worker_audit_log.id < ?
+ORDER BY worker_audit_log.id DESC
+LIMIT ? OFFSET ?

@@ -1,0 +1,6 @@
+SELECT submissions.job_id, submissions.tenant_id
+FROM submissions
+WHERE submissions.sent_at IS NOT NULL
+AND submissions.job_id > ?
+ORDER BY submissions.job_id
+LIMIT ? OFFSET ?

@@ -1,4 +1,0 @@
-SELECT dispatch_payloads.dispatch_id, dispatch_payloads.payload
-FROM dispatch_payloads
-JOIN (SELECT json_extract(value, '$.id') AS id
-FROM json_each(?)) AS b ON dispatch_payloads.dispatch_id = b.id

@@ -1,2 +1,0 @@
-INSERT INTO submissions (job_id, tenant_id, created_at)
-VALUES (?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'))
