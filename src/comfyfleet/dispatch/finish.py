@@ -1,9 +1,10 @@
 """A lease ends with an outcome. The row's move and the settlement are one transaction; all else follows from them."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec.json import encode
 
 from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
@@ -37,8 +38,9 @@ async def complete_dispatches(
 ) -> dict[DispatchId, Ended | LeaseLost]:
     """Each by its own lease: one that is lost does not hold up the others."""
     rows = await tx.all(sql.finish(DispatchEvent.COMPLETE), rows=batch([_row(report) for report in reports]))
-    ended = await close_attempts(tx, rows, {report.proof.dispatch_id: report for report in reports}, reason="completed")
-    await blocks.learn_from_success(tx, [(row.worker_id, row.lane) for row in rows])
+    by_id = {report.proof.dispatch_id: report for report in reports}
+    ended = await close_attempts(tx, rows, by_id, reason="completed")
+    await blocks.learn_from_success(tx, [(by_id[row.id].proof.holder.worker_id, row.lane) for row in rows])
     return await answer_the_rest(tx, reports, ended, signer=signer)
 
 
@@ -63,8 +65,8 @@ async def fail_dispatch(
     row = await _delay(tx, report, found, chance) if again else await _finish(tx, report, failure)
     rows = [row] if row is not None else []
     ended = await close_attempts(tx, rows, {proof.dispatch_id: report}, reason=failure.value)
-    for each in rows:
-        await blocks.learn_from_failure(tx, Dispatch.from_row(each), proof.holder.worker_id, failure, rules=rules)
+    if rows and found is not None:
+        await blocks.learn_from_failure(tx, found, proof.holder.worker_id, failure, rules=rules)
     return (await answer_the_rest(tx, [report], ended, signer=signer))[proof.dispatch_id]
 
 
@@ -119,7 +121,12 @@ async def close_attempts(
     ]
     await tx.run(sql.end_attempts(), rows=batch(attempts))
     await write_settlements(tx, rows, {key: report.detail for key, report in reports.items()})
-    return {row.id: Ended(row.id, DispatchStatus(row.status), lane=row.lane) for row in rows}
+    return {row.id: ended_as(row) for row in rows}
+
+
+def ended_as(row: Any) -> Ended:
+    status = DispatchStatus(row.status)
+    return Ended(row.id, status, lane=row.lane if status is DispatchStatus.QUEUED else None)
 
 
 async def answer_the_rest(
@@ -163,11 +170,4 @@ def _row(report: Report) -> dict[str, Any]:
 
 def _settlement(row: Any, detail: dict[str, Any]) -> dict[str, Any]:
     said = {"error_class": row.error_class, "error": row.last_error, "epoch": row.epoch, **detail}
-    return {
-        "id": new_id(),
-        "dispatch_id": row.id,
-        "tenant_id": row.tenant_id,
-        "pool": row.pool,
-        "outcome": row.status,
-        "detail": json.dumps(said),
-    }
+    return {"settlement_id": new_id(), "id": row.id, "detail": encode(said).decode()}

@@ -123,12 +123,22 @@ def _held(b: sa.TableValuedAlias) -> tuple[sa.ColumnElement[bool], ...]:
         d.c.lease_hash == b.c.lease_hash,
         d.c.worker_id == b.c.worker_id,
         d.c.incarnation == b.c.incarnation,
-        d.c.status == constant(DispatchStatus.LEASED),
+        # Bound, not a constant: the way in is the id, and not the index of all that is leased.
+        d.c.status == DispatchStatus.LEASED,
     )
 
 
 # ── ending a lease ──────────────────────────────────────────────────────────────────────────
 
+# What follows from the end of a lease needs no more of the row.
+ENDED = (
+    d.c.id,
+    d.c.lane,
+    d.c.status,
+    d.c.epoch,
+    d.c.error_class,
+    d.c.last_error,
+)
 _RELEASED: dict[str, Any] = {"lease_hash": None, "lease_expires_at": None, "deadline_at": None}
 
 
@@ -150,7 +160,7 @@ def finish(event: DispatchEvent) -> sa.Update:
             provider_job_id=sa.func.coalesce(b.c.provider_job_id, d.c.provider_job_id),
             **_RELEASED,
         )
-        .returning(*d.c)
+        .returning(*ENDED)
     )
 
 
@@ -169,7 +179,7 @@ def delay(rows: list[dict[str, Any]]) -> sa.Update:
             incarnation=None,
             **_RELEASED,
         )
-        .returning(*d.c)
+        .returning(*ENDED)
     )
 
 
@@ -187,7 +197,7 @@ def requeue(rows: list[dict[str, Any]]) -> sa.Update:
             incarnation=None,
             **_RELEASED,
         )
-        .returning(*d.c)
+        .returning(*ENDED)
     )
 
 
@@ -210,17 +220,21 @@ def end_attempts() -> sa.Update:
 
 @cache
 def insert_settlements() -> sa.Insert:
-    columns: dict[str, Any] = {
-        "id": sa.Uuid(),
-        "dispatch_id": sa.Uuid(),
-        "tenant_id": sa.Uuid(),
-        "pool": sa.Text(),
-        "outcome": sa.Text(),
-        "detail": sa.Text(),
-    }
-    b = batch_rows("b", columns)
-    listed = sa.select(*b.c, sa.literal(0, sa.Integer()), now(), now())
-    return sa.insert(settlements).from_select([*columns, "tries", "next_try_at", "created_at"], listed)
+    """What it settles stands in the row that was just moved."""
+    b = batch_rows("b", {"settlement_id": sa.Uuid(), "id": sa.Uuid(), "detail": sa.Text()})
+    listed = sa.select(
+        b.c.settlement_id,
+        d.c.id,
+        d.c.tenant_id,
+        d.c.pool,
+        d.c.status,
+        b.c.detail,
+        sa.literal(0, sa.Integer()),
+        now(),
+        now(),
+    ).join(d, d.c.id == b.c.id)
+    into = ["id", "dispatch_id", "tenant_id", "pool", "outcome", "detail", "tries", "next_try_at", "created_at"]
+    return sa.insert(settlements).from_select(into, listed)
 
 
 def attempt(dispatch_id: DispatchId, epoch: int) -> sa.Select[Any]:

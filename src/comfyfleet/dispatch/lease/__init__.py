@@ -4,8 +4,10 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
@@ -17,11 +19,12 @@ from comfyfleet.dispatch.matching import SKIPPED_ROWS_MAX, Head, Pairing, match
 from comfyfleet.dispatch.model import Ask, Grant, Holder, Lane, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
 from comfyfleet.dispatch.turns import Turns
-from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
+from comfyfleet.kernel.ids import LaneId, WorkerId
+from comfyfleet.kernel.secret import Secret
 
 NONCE_BYTES = 12
 # More heads than are likely to be taken: another replica may be at the same lanes.
-SPARE_HEADS = 2
+SPARE_HEADS = 1
 # Looking again finds what stands behind the rows of the first look.
 LOOKS_MAX = 4
 
@@ -58,20 +61,24 @@ async def lease_dispatches(tx: ControlTx, asks: Sequence[Ask], leasing: Leasing)
         heads, cut = await _look(tx, left, lanes, leasing, past_blocks=bool(blocked))
         pairings = match(left, heads, blocked, leasing.turns, cut=cut)
         claimed = await _claim(tx, [each for each in pairings if await _may_probe(tx, each)], leasing)
-        taken = {pairing.head.id for pairing in pairings}
+        taken = {pairing.head for pairing in pairings}
         if leasing.floors is not None:
             leasing.floors.rise(heads, taken)
         granted |= claimed
         left = _unlucky(left, claimed, pairings, cut)
         lanes = frozenset(head.lane for head in heads)
-        waiting = frozenset(cut) | {head.lane for head in heads if head.id not in taken}
+        waiting = frozenset(cut) | {head.lane for head in heads if head not in taken}
     return Leased(granted, waiting)
 
 
 async def count_heads(tx: ControlTx, lanes: Collection[LaneId], *, each: int) -> dict[LaneId, int]:
     """How many wait in each of these lanes, counted up to `each`; empty lanes are missing."""
     wanted = [{"lane": lane, "floor_tag": GROUND[0], "floor_seq": GROUND[1]} for lane in lanes]
-    return dict(Counter(row.lane for row in await tx.all(sql.heads(), rows=batch(wanted), each=each))) if wanted else {}
+    return (
+        dict(Counter(row.lane for row in await tx.all(sql.heads(tenants=False), rows=batch(wanted), each=each)))
+        if wanted
+        else {}
+    )
 
 
 def _unlucky(
@@ -92,7 +99,7 @@ async def _look(
     for lane in lanes:
         tag, seq = floors.of(lane) if floors is not None else GROUND
         wanted.append({"lane": lane, "floor_tag": tag, "floor_seq": seq})
-    rows = await tx.all(sql.heads(), rows=batch(wanted), each=each) if wanted else []
+    rows = await tx.all(sql.heads(tenants=past_blocks), rows=batch(wanted), each=each) if wanted else []
     heads = [_head(book[row.lane], row) for row in rows]
     counts = Counter(head.lane for head in heads)
     return heads, {lane for lane, count in counts.items() if count == each}
@@ -106,17 +113,18 @@ def _head(lane: Lane, row: Any) -> Head:
 
 
 def _rows_wanted(asks: Sequence[Ask], lanes: frozenset[LaneId]) -> int:
-    """Twice what a lane would give if all gave the same. Where more is asked of one, there is another look."""
+    """Twice what a lane gives if all give the same. Where more is asked of one, there is another look."""
     return math.ceil(2 * len(asks) / max(1, len(lanes))) + SPARE_HEADS
 
 
 def _with_room(asks: Sequence[Ask], held: Sequence[Any]) -> list[Ask]:
     """Drop the asks of workers that hold as many leases as they may; several asks of one worker count together."""
-    counts = Counter[WorkerId](row.worker_id for row in held)
+    counts: dict[WorkerId, int] = Counter(row.worker_id for row in held)
     roomy = []
     for ask in asks:
-        if counts[ask.holder.worker_id] < ask.leases_max:
-            counts[ask.holder.worker_id] += 1
+        count = counts.get(ask.holder.worker_id, 0)
+        if count < ask.leases_max:
+            counts[ask.holder.worker_id] = count + 1
             roomy.append(ask)
     return roomy
 
@@ -133,55 +141,62 @@ async def _may_probe(tx: ControlTx, pairing: Pairing) -> bool:
 async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -> dict[Ask, Grant]:
     if not pairings:
         return {}
-    offers = {pairing.head.id: _offer(pairing, leasing) for pairing in pairings}
-    keys = [_key(grant, pairing.ask.holder) for grant, pairing in offers.values()]
-    claimed = [row.id for row in await tx.all(sql.claim(), rows=batch(keys), grace_s=leasing.rules.grace_s)]
+    offers = {pairing.head.id: _offer(pairing, number, leasing) for number, pairing in enumerate(pairings)}
+    rows = batch([offer.row() for offer in offers.values()])
+    claimed = [offers[row.id] for row in await tx.all(sql.claim(), rows=rows, grace_s=leasing.rules.grace_s)]
     if not claimed:
         return {}
-    await tx.run(sql.insert_attempts(), rows=batch([_attempt(*offers[each]) for each in claimed]))
-    payloads = await _payloads(tx, claimed)
-    return {offers[each][1].ask: replace(offers[each][0], payload=payloads[each]) for each in claimed}
+    if len(claimed) < len(offers):
+        rows = batch([offer.row() for offer in claimed])
+    await tx.run(sql.insert_attempts(), rows=rows)
+    payloads = {row.n: row.payload for row in await tx.all(sql.payloads(), rows=rows)}
+    return {offer.pairing.ask: offer.grant(payloads[offer.number], leasing) for offer in claimed}
 
 
-def _offer(pairing: Pairing, leasing: Leasing) -> tuple[Grant, Pairing]:
-    holder, head, epoch = pairing.ask.holder, pairing.head, pairing.head.epoch + 1
+class _Offer(Struct, frozen=True):
+    """A lease as it is about to be claimed."""
+
+    pairing: Pairing
+    number: int  # in its batch
+    nonce: str
+    token: Secret
+
+    def row(self) -> dict[str, Any]:
+        """For all statements that follow."""
+        head, ask = self.pairing.head, self.pairing.ask
+        return {
+            "n": self.number,
+            "id": head.id,
+            "epoch": head.epoch + 1,
+            "lease_hash": self.token.digest(),
+            "worker_id": ask.holder.worker_id,
+            "incarnation": ask.holder.incarnation,
+            "nonce": self.nonce,
+            "poll_id": ask.poll_id,
+        }
+
+    def grant(self, payload: bytes, leasing: Leasing) -> Grant:
+        head = self.pairing.head
+        return Grant(
+            dispatch_id=head.id,
+            lane=leasing.book[head.lane],
+            attempt=head.attempts + 1,
+            epoch=head.epoch + 1,
+            nonce=self.nonce,
+            token=self.token,
+            grace_s=leasing.rules.grace_s,
+            deadline_s=head.run_deadline_s,
+            payload=payload,
+        )
+
+
+def _offer(pairing: Pairing, number: int, leasing: Leasing) -> _Offer:
+    head, holder = pairing.head, pairing.ask.holder
     nonce = secrets.token_hex(NONCE_BYTES)
-    grant = Grant(
-        dispatch_id=head.id,
-        tenant_id=head.tenant_id,
-        lane=leasing.book[head.lane],
-        attempt=head.attempts + 1,
-        epoch=epoch,
-        nonce=nonce,
-        token=leasing.signer.token(
-            head.id, epoch=epoch, nonce=nonce, worker_id=holder.worker_id, incarnation=holder.incarnation
-        ),
-        grace_s=leasing.rules.grace_s,
-        deadline_s=head.run_deadline_s,
-        payload=b"",
+    token = leasing.signer.token(
+        head.id, epoch=head.epoch + 1, nonce=nonce, worker_id=holder.worker_id, incarnation=holder.incarnation
     )
-    return grant, pairing
-
-
-def _key(grant: Grant, holder: Holder) -> dict[str, Any]:
-    return {
-        "id": grant.dispatch_id,
-        "epoch": grant.epoch,
-        "lease_hash": grant.token.digest(),
-        "worker_id": holder.worker_id,
-        "incarnation": holder.incarnation,
-    }
-
-
-def _attempt(grant: Grant, pairing: Pairing) -> dict[str, Any]:
-    return {
-        "dispatch_id": grant.dispatch_id,
-        "epoch": grant.epoch,
-        "nonce": grant.nonce,
-        "poll_id": pairing.ask.poll_id,
-        "worker_id": pairing.ask.holder.worker_id,
-        "incarnation": pairing.ask.holder.incarnation,
-    }
+    return _Offer(pairing, number, nonce, token)
 
 
 async def _answer_again(tx: ControlTx, asks: Sequence[Ask], held: Sequence[Any], leasing: Leasing) -> dict[Ask, Grant]:
@@ -192,14 +207,16 @@ async def _answer_again(tx: ControlTx, asks: Sequence[Ask], held: Sequence[Any],
         ask = polls.get((Holder(row.worker_id, row.incarnation), row.poll_id))
         if ask is not None:
             found[ask] = row
-    payloads = await _payloads(tx, [row.id for row in found.values()])
-    return {ask: _granted_before(row, payloads[row.id], leasing) for ask, row in found.items()}
+    if not found:
+        return {}
+    asked = batch([{"n": number, "id": row.id} for number, row in enumerate(found.values())])
+    payloads = {row.n: row.payload for row in await tx.all(sql.payloads(), rows=asked)}
+    return {ask: _granted_before(row, payloads[number], leasing) for number, (ask, row) in enumerate(found.items())}
 
 
 def _granted_before(row: Any, payload: bytes, leasing: Leasing) -> Grant:
     return Grant(
         dispatch_id=row.id,
-        tenant_id=row.tenant_id,
         lane=leasing.book[row.lane],
         attempt=row.attempts,
         epoch=row.epoch,
@@ -213,13 +230,5 @@ def _granted_before(row: Any, payload: bytes, leasing: Leasing) -> Grant:
     )
 
 
-async def _payloads(tx: ControlTx, ids: list[DispatchId]) -> dict[DispatchId, bytes]:
-    if not ids:
-        return {}
-    return {
-        row.dispatch_id: row.payload for row in await tx.all(sql.payloads(), rows=batch([{"id": each} for each in ids]))
-    }
-
-
 def _workers(asks: Sequence[Ask]) -> list[WorkerId]:
-    return sorted({ask.holder.worker_id for ask in asks})
+    return list({ask.holder.worker_id for ask in asks})
