@@ -99,12 +99,15 @@ class Caller:
     completed: int = 0
 
     async def cycle(self) -> None:
-        grant = await self.desk.poll(Poll(self.worker, PROVIDERS, leases_max=2), wait_s=0)
+        grant = await self.lease()
         if grant is None:
             return
         proof = LeaseProof(grant.dispatch_id, grant.token, Holder(self.worker.id, self.worker.incarnation))
         await self.desk.complete(Report(proof, digest="digest"))
         self.completed += 1
+
+    async def lease(self) -> Grant | None:
+        return await self.desk.poll(Poll(self.worker, PROVIDERS, leases_max=2), wait_s=0)
 
     async def work(self, until: float) -> None:
         while time.perf_counter() < until:

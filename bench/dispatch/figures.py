@@ -64,12 +64,15 @@ async def lease_growth(bench: Bench) -> None:
     bench.report.ratio("lease_growth", costs["match_large"].compared, costs["match_small"].compared)
     bench.report.ratio("lease_growth_adverse", costs["adverse_large"].compared, costs["adverse_small"].compared)
     _list_costs(bench.report, "lease", costs)
-    bench.report.notes.append(f"lease growth: server CPU of a lease at {scale.small:,} and at {scale.large:,} rows")
+    bench.report.notes.append(
+        f"lease growth: median server CPU of a lease at {scale.small:,} and at {scale.large:,} rows; means beside it"
+    )
 
 
 def _list_costs(report: Report, what: str, costs: dict[str, Cost]) -> None:
     for name, cost in costs.items():
         report.absolute |= {f"{what}_{name}_p50_ms": cost.wait_ms, f"{what}_{name}_cpu_ms": cost.cpu_ms}
+        report.absolute[f"{what}_{name}_cpu_mean_ms"] = cost.cpu_mean_ms
 
 
 async def throughput(bench: Bench) -> None:
@@ -131,6 +134,7 @@ async def snapshot(bench: Bench) -> None:
     beside = await lease_p50_ms(ground, "snapshot_open", scale.snapshot_s, beside_snapshot=True)
     without = await lease_p50_ms(ground, "snapshot_none", scale.snapshot_s, beside_snapshot=False)
     bench.report.ratio("lease_snapshot", beside, without)
+    bench.report.notes.append("lease_snapshot: one run of each, not interleaved")
     bench.report.absolute |= {"lease_beside_snapshot_p50_ms": beside, "lease_without_snapshot_p50_ms": without}
 
 
