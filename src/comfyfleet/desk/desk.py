@@ -169,14 +169,15 @@ class Desk:
 
 
 async def _every(seconds: float, chore: Callable[[], Awaitable[object]]) -> None:
+    """At once, and then again and again."""
     while True:
-        await asyncio.sleep(seconds)
         try:
             await chore()
         except DatabaseUnavailable as problem:
             log.warning("desk.chore_put_off", problem=str(problem))
         except Exception:
             log.exception("desk.chore_failed")
+        await asyncio.sleep(seconds)
 
 
 def _apart(items: "Sequence[_Item]", key: "Callable[[_Item], object]") -> "Iterator[list[_Item]]":
