@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from comfyfleet import dispatch, fleet
 from comfyfleet.bootstrap import open_house
 from comfyfleet.db.tables import audit_log, lanes
-from comfyfleet.dispatch import Ask, FailureClass, Grant, Holder, LeaseProof, Report
+from comfyfleet.dispatch import Ask, FailureClass, Grant, Holder, LeaseProof, Leasing, Report
 from comfyfleet.dispatch.settlements import park
 from comfyfleet.fleet import NewWorker, Registration
 from comfyfleet.house import House
@@ -62,13 +62,13 @@ class Desk:
             async with house.control_tx() as tx:
                 every = frozenset(LaneId(row.id) for row in await tx.all(sa.select(lanes.c.id)))
                 ask = Ask(Holder(made.worker.id, made.worker.incarnation), every, leases_max=5)
-                granted = await dispatch.lease_dispatches(tx, [ask], signer=house.leases, rules=house.queue_rules)
-                return granted[ask]
+                leased = await dispatch.lease_dispatches(tx, [ask], Leasing(house.leases, house.queue_rules))
+                return leased.grants[ask]
 
         return self.inside(work)
 
     def fail(self, made: Registration, grant: Grant, failure: FailureClass) -> None:
-        proof = LeaseProof(grant.dispatch.id, grant.token, Holder(made.worker.id, made.worker.incarnation))
+        proof = LeaseProof(grant.dispatch_id, grant.token, Holder(made.worker.id, made.worker.incarnation))
         report = Report(proof, "digest", failure=failure, error="it broke")
 
         async def work(house: House) -> None:
@@ -166,7 +166,7 @@ def test_the_queue_is_looked_at_and_changed(desk: Desk, comfyfleet: Command) -> 
     made = desk.register()
     first, second = desk.enqueue(), desk.enqueue()
     assert comfyfleet.json("dispatches", "priority", second, "7")["priority"] == 7
-    assert str(desk.lease(made).dispatch.id) == second
+    assert str(desk.lease(made).dispatch_id) == second
     assert "not_waiting" in comfyfleet("dispatches", "priority", second, "8", code=4)
     assert "told with the next heartbeat" in comfyfleet("dispatches", "cancel", second)
     assert f"{first} is cancelled" in comfyfleet("dispatches", "cancel", first)

@@ -45,6 +45,11 @@ class Roster:
             return worker
         return known.worker
 
+    async def require_known(self, presented: Secret) -> None:
+        """Raises Unauthenticated for a token that is no worker's."""
+        async with self._central.control_tx(read_only=True) as tx:
+            await fleet.require_token(tx, presented)
+
     def forget(self, worker_id: str) -> None:
         """Something about it changed: look again."""
         self._known = {digest: known for digest, known in self._known.items() if known.worker.worker_id != worker_id}

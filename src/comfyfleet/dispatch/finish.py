@@ -1,9 +1,10 @@
 """A lease ends with an outcome. The row's move and the settlement are one transaction; all else follows from them."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec.json import encode
 
 from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
@@ -37,8 +38,9 @@ async def complete_dispatches(
 ) -> dict[DispatchId, Ended | LeaseLost]:
     """Each by its own lease: one that is lost does not hold up the others."""
     rows = await tx.all(sql.finish(DispatchEvent.COMPLETE), rows=batch([_row(report) for report in reports]))
-    ended = await close_attempts(tx, rows, {report.proof.dispatch_id: report for report in reports}, reason="completed")
-    await blocks.learn_from_success(tx, [(row.worker_id, row.lane) for row in rows])
+    by_id = {report.proof.dispatch_id: report for report in reports}
+    ended = await close_attempts(tx, rows, by_id, reason="completed")
+    await blocks.learn_from_success(tx, [(by_id[row.id].proof.holder.worker_id, row.lane) for row in rows])
     return await answer_the_rest(tx, reports, ended, signer=signer)
 
 
@@ -64,7 +66,7 @@ async def fail_dispatch(
     rows = [row] if row is not None else []
     ended = await close_attempts(tx, rows, {proof.dispatch_id: report}, reason=failure.value)
     for each in rows:
-        await blocks.learn_from_failure(tx, Dispatch.from_row(each), proof.holder.worker_id, failure, rules=rules)
+        await blocks.learn_from_failure(tx, each, proof.holder.worker_id, failure, rules=rules)
     return (await answer_the_rest(tx, [report], ended, signer=signer))[proof.dispatch_id]
 
 
@@ -169,5 +171,5 @@ def _settlement(row: Any, detail: dict[str, Any]) -> dict[str, Any]:
         "tenant_id": row.tenant_id,
         "pool": row.pool,
         "outcome": row.status,
-        "detail": json.dumps(said),
+        "detail": encode(said).decode(),
     }

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from comfyfleet.dispatch.matching import Head
 from comfyfleet.dispatch.model import Place
-from comfyfleet.kernel.ids import DispatchId, LaneId
+from comfyfleet.kernel.ids import LaneId
 
 GROUND = (-1.0, -1)
 
@@ -21,11 +21,11 @@ class Floors:
     def of(self, lane: LaneId) -> tuple[float, int]:
         return self._floors.get(lane, GROUND)
 
-    def rise(self, heads: Sequence[Head], taken: Collection[DispatchId]) -> None:
+    def rise(self, heads: Sequence[Head], taken: Collection[Head]) -> None:
         """`heads` are the first rows of their lanes, in order. Up to the first that still waits, all are gone."""
         standing: set[LaneId] = set()
         for head in heads:
-            if head.id not in taken:
+            if head not in taken:
                 standing.add(head.lane)
             elif head.lane not in standing:
                 self._floors[head.lane] = (head.fair_tag, head.seq)

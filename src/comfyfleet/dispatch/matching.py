@@ -32,9 +32,9 @@ class Leanings:
 LEANINGS = Leanings()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """A row near the front of its lane."""
+    """A row near the front of its lane. Compared as an object: each was read once."""
 
     id: DispatchId
     lane: LaneId

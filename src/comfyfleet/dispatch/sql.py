@@ -121,7 +121,9 @@ def _held(b: sa.TableValuedAlias) -> tuple[sa.ColumnElement[bool], ...]:
         d.c.id == b.c.id,
         d.c.epoch == b.c.epoch,
         d.c.lease_hash == b.c.lease_hash,
-        d.c.worker_id == b.c.worker_id,
+        # Not `=`: the index of leased rows by worker would be taken for the way in, and whatever a worker has held
+        # lies there until it is vacuumed.
+        d.c.worker_id.is_not_distinct_from(b.c.worker_id),
         d.c.incarnation == b.c.incarnation,
         d.c.status == constant(DispatchStatus.LEASED),
     )
@@ -129,6 +131,17 @@ def _held(b: sa.TableValuedAlias) -> tuple[sa.ColumnElement[bool], ...]:
 
 # ── ending a lease ──────────────────────────────────────────────────────────────────────────
 
+# What follows from the end of a lease needs no more of the row.
+ENDED = (
+    d.c.id,
+    d.c.tenant_id,
+    d.c.pool,
+    d.c.lane,
+    d.c.status,
+    d.c.epoch,
+    d.c.error_class,
+    d.c.last_error,
+)
 _RELEASED: dict[str, Any] = {"lease_hash": None, "lease_expires_at": None, "deadline_at": None}
 
 
@@ -150,7 +163,7 @@ def finish(event: DispatchEvent) -> sa.Update:
             provider_job_id=sa.func.coalesce(b.c.provider_job_id, d.c.provider_job_id),
             **_RELEASED,
         )
-        .returning(*d.c)
+        .returning(*ENDED)
     )
 
 
@@ -169,7 +182,7 @@ def delay(rows: list[dict[str, Any]]) -> sa.Update:
             incarnation=None,
             **_RELEASED,
         )
-        .returning(*d.c)
+        .returning(*ENDED)
     )
 
 
@@ -187,7 +200,7 @@ def requeue(rows: list[dict[str, Any]]) -> sa.Update:
             incarnation=None,
             **_RELEASED,
         )
-        .returning(*d.c)
+        .returning(*ENDED)
     )
 
 

@@ -32,6 +32,7 @@ from comfyfleet.fleet.presence import (
     hold_workers,
     own_workflows,
     refusal,
+    require_token,
     take_turns,
     touch_workers,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "refusal",
     "register_worker",
     "require_fleet_secret",
+    "require_token",
     "retire_fleet_secret",
     "retire_stale",
     "rotate_token",

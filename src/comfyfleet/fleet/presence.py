@@ -32,7 +32,7 @@ def _judge(worker: Worker | None, name: str, named: Mapping[str, str]) -> Worker
     if worker is None and name in named:
         return Superseded(name)
     if worker is None or worker.worker_id != name:
-        return Unauthenticated("The worker token is not valid. Register again.")
+        return Unauthenticated(UNKNOWN)
     if worker.status not in LIVE:
         return Unauthenticated(f"This worker is {worker.status.value}. Register again.")
     return worker
@@ -46,11 +46,16 @@ async def authenticate_worker(tx: ControlTx, presented: Secret, *, worker_id: st
     return found
 
 
+async def require_token(tx: ControlTx, presented: Secret) -> None:
+    if not await tx.all(sql.by_tokens([presented.digest()])):
+        raise Unauthenticated(UNKNOWN)
+
+
 async def hold_workers(tx: ControlTx, worker_ids: Collection[WorkerId]) -> dict[WorkerId, Standing]:
     """As they stand at this instant, held until the transaction ends: a revocation waits, or wins."""
     await take_turns(tx, worker_ids)
     rows = await tx.all(sql.workers_now(), rows=batch([{"id": each} for each in worker_ids]))
-    return {row.id: Standing(**row._mapping) for row in rows}
+    return {row.id: Standing(row.id, row.fleet_id, row.status, row.incarnation, row.token_hash) for row in rows}
 
 
 def refusal(now: Standing | None, known: Worker) -> Superseded | Unauthenticated | None:

@@ -76,7 +76,7 @@ def holder_of(made: Registration) -> Holder:
 
 
 def proof(made: Registration, grant: Grant) -> LeaseProof:
-    return LeaseProof(grant.dispatch.id, grant.token, holder_of(made))
+    return LeaseProof(grant.dispatch_id, grant.token, holder_of(made))
 
 
 @pytest.fixture

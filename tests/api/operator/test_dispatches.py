@@ -62,7 +62,7 @@ async def test_a_higher_priority_goes_first(depot: Depot) -> None:
     answer = await depot.ask("PUT", f"/dispatches/{second}/priority", json={"priority": 10})
     assert answer["dispatch"]["priority"] == 10
     order = [await depot.lease(made) for _ in range(2)]
-    assert [grant.dispatch.id for grant in order if grant] == [second, first]
+    assert [grant.dispatch_id for grant in order if grant] == [second, first]
     assert await depot.audited() == [("dispatch.set_priority", str(second), {"priority": 10})]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from comfyfleet import dispatch, fleet
 from comfyfleet.dispatch import FailureClass, Report
-from comfyfleet.fleet import FleetRules
+from comfyfleet.fleet import FleetRules, WorkerStatus
 from comfyfleet.kernel.errors import Forbidden, LeaseLost, Superseded, Unauthenticated
 from comfyfleet.kernel.secret import Secret
 from tests.api.operator.conftest import Depot, proof
@@ -29,13 +29,13 @@ async def test_a_worker_is_shown_whole(depot: Depot) -> None:
     assert (found["max_concurrency"], found["open_leases"], found["capabilities"]) == (2, 1, {"vram_gb": 24})
     assert (found["address"], found["providers"]) == ("10.0.0.7", ["self_hosted"])
     assert [(each["workflow"], each["source"]) for each in found["assignments"]] == [("face-swap", "fleet")]
-    assert [each["id"] for each in found["leases"]] == [str(held.dispatch.id)]
+    assert [each["id"] for each in found["leases"]] == [str(held.dispatch_id)]
     assert [(each["structure_hash"], each["failure_count"]) for each in found["blocks"]] == [
         (depot.workflow.structure_hash, 1)
     ]
     assert [(each["dispatch_id"], each["reason"]) for each in found["recent_attempts"]] == [
-        (str(held.dispatch.id), None),
-        (str(failed.dispatch.id), "out_of_memory"),
+        (str(held.dispatch_id), None),
+        (str(failed.dispatch_id), "out_of_memory"),
     ]
     await depot.ask("GET", "/workers/i-2", 404)
 
@@ -71,9 +71,9 @@ async def test_a_revoked_worker_loses_its_leases_and_its_token_at_once(depot: De
             ended = await dispatch.complete_dispatches(
                 tx, [Report(proof(made, grant), "late")], signer=depot.house.leases
             )
-        assert isinstance(ended[grant.dispatch.id], LeaseLost)
+        assert isinstance(ended[grant.dispatch_id], LeaseLost)
     elsewhere = [await depot.lease(other) for _ in ids]
-    assert {grant.dispatch.id for grant in elsewhere if grant} == set(ids)
+    assert {grant.dispatch_id for grant in elsewhere if grant} == set(ids)
     again = await depot.ask("POST", "/workers/i-1/revoke")
     assert again["leases_returned"] == 0
     assert await depot.audited() == [
@@ -98,7 +98,8 @@ async def test_a_drained_worker_keeps_what_it_holds_and_gets_nothing_new(depot: 
     answer = await depot.ask("POST", "/workers/i-1/drain")
     assert (answer["status"], answer["open_leases"]) == ("draining", 1)
     async with depot.house.control_tx() as tx:
-        assert await fleet.hold_workers(tx, [made.worker]) == {}
+        standing = await fleet.hold_workers(tx, [made.worker.id])
+        assert standing[made.worker.id].status == WorkerStatus.DRAINING
     assert (await depot.ask("POST", "/workers/i-1/approve"))["status"] == "approved"
     assert [name for name, _, _ in await depot.audited()] == ["worker.drain", "worker.approve"]
 

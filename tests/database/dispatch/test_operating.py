@@ -8,12 +8,12 @@ import pytest
 import sqlalchemy as sa
 
 from comfyfleet import dispatch
+from comfyfleet.checks import QUEUE, Finding, check_invariants
 from comfyfleet.dispatch import DispatchFilter, DispatchStatus, FailureClass, Grant, Holder
 from comfyfleet.kernel.errors import InvalidInput, LeaseLost, NotFound, NotWaiting
 from comfyfleet.kernel.ids import DispatchId, TenantId, WorkerId, WorkflowId, new_id
 from comfyfleet.kernel.page import PageRequest
 from tests.conftest import ManualClock
-from tests.database.dispatch.invariants import INVARIANTS
 from tests.database.dispatch.test_queue import RULES, TENANT, WORKFLOW, Queue, a_holder, queue
 
 __all__ = ["queue"]
@@ -41,10 +41,10 @@ async def show(queue: Queue, dispatch_id: DispatchId) -> dispatch.DispatchDetail
         return await dispatch.get_dispatch(tx, dispatch_id)
 
 
-async def broken_truths(queue: Queue) -> dict[str, int]:
-    async with queue.house.central.engine.connect() as connection:
-        counts = {name: len((await connection.execute(sa.text(query))).all()) for name, query in INVARIANTS.items()}
-    return {name: count for name, count in counts.items() if count}
+async def broken_truths(queue: Queue) -> list[Finding]:
+    async with queue.house.control_tx(read_only=True) as tx:
+        found = await check_invariants(tx, QUEUE, database="central", rules=queue.rules)
+    return [each for each in found if each.state != "ok"]
 
 
 # ── leases taken back ───────────────────────────────────────────────────────────────────────
@@ -56,21 +56,21 @@ async def test_leases_return_to_the_queue_at_once_and_their_tokens_are_dead(queu
     elsewhere = await leased(queue, other)
     assert await take_back(queue, holder) == 3
     for grant in grants:
-        row = await queue.row(grant.dispatch.id)
+        row = await queue.row(grant.dispatch_id)
         assert (row.status, row.attempts, row.releases, row.worker_id) == ("queued", 1, 0, None)
         assert await queue.beat(grant, holder) is None
         assert isinstance(await queue.complete(grant, holder), LeaseLost)
-        assert [attempt.reason for attempt in (await show(queue, grant.dispatch.id)).attempts] == ["revoked"]
+        assert [attempt.reason for attempt in (await show(queue, grant.dispatch_id)).attempts] == ["revoked"]
     assert await queue.beat(elsewhere, other) is not None
     assert await take_back(queue, holder) == 0
     assert await queue.settlements() == []
-    assert await broken_truths(queue) == {}
+    assert await broken_truths(queue) == []
 
 
 async def test_what_is_proven_is_kept(queue: Queue) -> None:
     holder = a_holder()
     kept, lost = await leased(queue, holder), await leased(queue, holder)
-    assert await take_back(queue, holder, "worker_restarted", keep=[kept.dispatch.id]) == 1
+    assert await take_back(queue, holder, "worker_restarted", keep=[kept.dispatch_id]) == 1
     assert await queue.beat(kept, holder) is not None
     assert await queue.beat(lost, holder) is None
 
@@ -80,20 +80,20 @@ async def test_a_lease_whose_attempts_are_used_up_fails_and_is_settled(queue: Qu
     holder = a_holder()
     grant = await leased(queue, holder)
     assert await take_back(queue, holder) == 1
-    found = (await show(queue, grant.dispatch.id)).dispatch
+    found = (await show(queue, grant.dispatch_id)).dispatch
     assert (found.status, found.error_class) == (DispatchStatus.FAILED, FailureClass.INFRA)
-    assert await queue.settlements() == [(grant.dispatch.id.hex, "failed")]
-    assert await broken_truths(queue) == {}
+    assert await queue.settlements() == [(grant.dispatch_id.hex, "failed")]
+    assert await broken_truths(queue) == []
 
 
 async def test_a_lease_that_nobody_wants_any_more_is_cancelled_instead(queue: Queue) -> None:
     holder = a_holder()
     grant = await leased(queue, holder)
-    await queue.cancel(grant.dispatch.id)
+    await queue.cancel(grant.dispatch_id)
     assert await take_back(queue, holder) == 1
-    assert (await queue.row(grant.dispatch.id)).status == "cancelled"
-    assert await queue.settlements() == [(grant.dispatch.id.hex, "cancelled")]
-    assert await broken_truths(queue) == {}
+    assert (await queue.row(grant.dispatch_id)).status == "cancelled"
+    assert await queue.settlements() == [(grant.dispatch_id.hex, "cancelled")]
+    assert await broken_truths(queue) == []
 
 
 async def test_a_probe_that_is_taken_back_lets_the_next_one_try(queue: Queue, clock: ManualClock) -> None:
@@ -104,7 +104,7 @@ async def test_a_probe_that_is_taken_back_lets_the_next_one_try(queue: Queue, cl
     assert await queue.lease(holder) is None, "one probe at a time"
     assert await take_back(queue, holder) == 1
     assert await queue.lease(holder) is not None
-    assert await broken_truths(queue) == {}
+    assert await broken_truths(queue) == []
 
 
 async def test_of_taking_back_and_completing_at_once_one_counts(queue: Queue) -> None:
@@ -113,8 +113,8 @@ async def test_of_taking_back_and_completing_at_once_one_counts(queue: Queue) ->
         grant = await leased(queue, holder)
         taken, ended = await asyncio.gather(take_back(queue, holder), queue.complete(grant, holder))
         assert (taken == 1) is isinstance(ended, LeaseLost)
-        await queue.cancel(grant.dispatch.id)
-    assert await broken_truths(queue) == {}
+        await queue.cancel(grant.dispatch_id)
+    assert await broken_truths(queue) == []
 
 
 # ── another priority ────────────────────────────────────────────────────────────────────────
@@ -129,7 +129,7 @@ async def test_a_waiting_dispatch_moves_to_the_lane_of_its_new_priority_and_keep
     assert moved.lane == after.lane != before.lane
     assert (after.queued_at, after.seq, after.status) == (before.queued_at, before.seq, "queued")
     grants = [await queue.lease(a_holder()) for _ in range(3)]
-    assert [grant.dispatch.id for grant in grants if grant] == [ids[2], ids[0], ids[1]]
+    assert [grant.dispatch_id for grant in grants if grant] == [ids[2], ids[0], ids[1]]
 
 
 async def test_in_its_new_lane_it_stands_behind_its_own_tenants_jobs_and_beside_the_others(queue: Queue) -> None:
@@ -139,7 +139,7 @@ async def test_in_its_new_lane_it_stands_behind_its_own_tenants_jobs_and_beside_
     moved = await queue.add()
     await prioritise(queue, moved, 5)
     grants = [await queue.lease(a_holder()) for _ in range(4)]
-    order = [grant.dispatch.id for grant in grants if grant]
+    order = [grant.dispatch_id for grant in grants if grant]
     assert order.index(waiting[0]) < order.index(moved)
     assert set(order[:2]) == {waiting[0], waiting[1]}
 
@@ -155,28 +155,28 @@ async def test_a_delayed_one_can_be_moved_and_comes_back_in_its_new_lane(queue: 
     holder = a_holder()
     grant = await leased(queue, holder)
     await queue.fail(grant, holder, FailureClass.INFRA)
-    moved = await prioritise(queue, grant.dispatch.id, 7)
+    moved = await prioritise(queue, grant.dispatch_id, 7)
     assert moved.status is DispatchStatus.DELAYED
     clock.advance(600)
     assert await queue.promote() == 1
     again = await queue.lease(a_holder())
     assert again is not None
-    assert (again.dispatch.priority, again.dispatch.lane) == (7, moved.lane)
+    assert (again.lane.priority, again.lane.id) == (7, moved.lane)
 
 
 async def test_one_that_is_leased_or_over_is_not_moved(queue: Queue) -> None:
     holder = a_holder()
     grant = await leased(queue, holder)
     with pytest.raises(NotWaiting, match="leased"):
-        await prioritise(queue, grant.dispatch.id, 5)
+        await prioritise(queue, grant.dispatch_id, 5)
     await queue.complete(grant, holder)
     with pytest.raises(NotWaiting, match="completed"):
-        await prioritise(queue, grant.dispatch.id, 5)
+        await prioritise(queue, grant.dispatch_id, 5)
     with pytest.raises(NotFound):
         await prioritise(queue, DispatchId(new_id()), 5)
     for priority in (-101, 101):
         with pytest.raises(InvalidInput, match="priority"):
-            await prioritise(queue, grant.dispatch.id, priority)
+            await prioritise(queue, grant.dispatch_id, priority)
 
 
 async def test_of_moving_and_leasing_at_once_the_lease_stands_in_one_lane(queue: Queue) -> None:
@@ -193,7 +193,7 @@ async def test_of_moving_and_leasing_at_once_the_lease_stands_in_one_lane(queue:
         grant = grant or await queue.lease(holder)
         assert grant is not None
         await queue.complete(grant, holder)
-    assert await broken_truths(queue) == {}
+    assert await broken_truths(queue) == []
 
 
 # ── looking ─────────────────────────────────────────────────────────────────────────────────
@@ -206,7 +206,7 @@ async def listed(queue: Queue, wanted: DispatchFilter) -> list[DispatchId]:
 
 async def test_dispatches_are_listed_newest_first_and_filtered(queue: Queue) -> None:
     other_workflow, other_tenant, holder = WorkflowId(new_id()), TenantId(new_id()), a_holder()
-    running = (await leased(queue, holder)).dispatch.id
+    running = (await leased(queue, holder)).dispatch_id
     mine, theirs = await queue.add(workflow_id=other_workflow), await queue.add(tenant_id=other_tenant)
     assert await listed(queue, DispatchFilter()) == [theirs, mine, running]
     assert await listed(queue, DispatchFilter(status=DispatchStatus.QUEUED)) == [theirs, mine]
@@ -231,7 +231,7 @@ async def test_a_dispatch_is_shown_with_every_attempt(queue: Queue, clock: Manua
     again = await queue.lease(second)
     assert again is not None
     await queue.beat(again, second)
-    detail = await show(queue, grant.dispatch.id)
+    detail = await show(queue, grant.dispatch_id)
     found, attempts = detail.dispatch, detail.attempts
     assert (found.status, found.attempts, found.last_error) == (DispatchStatus.LEASED, 2, "it broke")
     assert [(each.epoch, each.reason, each.confirmed_at is None) for each in attempts] == [

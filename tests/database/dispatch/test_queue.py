@@ -340,11 +340,11 @@ async def test_a_failure_blocks_its_tenant_then_all_and_one_probe_decides(queue:
         await queue.add(tenant_id=tenant)
     grant = await queue.lease(holder)
     assert grant is not None
-    first_tenant = grant.tenant_id
+    first_tenant = (await queue.row(grant.dispatch_id)).tenant_id
     await queue.fail(grant, holder, FailureClass.EXECUTION_ERROR)
     second = await queue.lease(holder)
     assert second is not None
-    assert second.tenant_id != first_tenant
+    assert (await queue.row(second.dispatch_id)).tenant_id != first_tenant
     await queue.fail(second, holder, FailureClass.EXECUTION_ERROR)
     assert await queue.lease(holder) is None
     assert await queue.lease(a_holder()) is not None

@@ -6,6 +6,7 @@ import pytest
 
 from comfyfleet import fleet
 from comfyfleet.fleet import NewWorker, WorkerEvent, WorkerFilter, WorkerStatus
+from comfyfleet.fleet.model import Sighting
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import FleetId, new_id
@@ -32,7 +33,7 @@ async def test_workers_are_listed_with_fleet_load_and_leases(yard: Yard) -> None
         await queue.add(workflow_id=yard.workflow_id)
     assert await queue.lease(Holder(made.worker.id, made.worker.incarnation)) is not None
     async with yard.house.control_tx() as tx:
-        await fleet.touch_worker(tx, made.worker, current_load=1)
+        await fleet.touch_workers(tx, [Sighting(made.worker.id, ago_s=0.0, current_load=1)])
     second, first = await listed(yard.house)
     assert (first.worker_id, first.fleet, first.open_leases, first.current_load) == ("i-1", "video/production", 1, 1)
     assert (second.worker_id, second.fleet, second.open_leases) == ("i-2", None, 0)

@@ -6,15 +6,14 @@ import msgspec
 
 from comfyfleet.api.worker.calls import Call
 from comfyfleet.api.worker.outputs import require_outputs
-from comfyfleet.api.worker.polling import proof, who
+from comfyfleet.api.worker.polling import identified, proof
 from comfyfleet.audit import WorkerEvent, WorkerEventName
 from comfyfleet.dispatch import Ended, FailureClass, Report
 from comfyfleet.wire import worker_v1 as wire
 
 
 async def complete(call: Call) -> wire.EndReply:
-    said = call.read(wire.Complete)
-    worker = await who(call, said.worker_id)
+    said, worker = await identified(call, wire.Complete)
     detail = {}
     if said.outputs:
         await require_outputs(call, proof(worker, said), said.outputs)
@@ -24,8 +23,7 @@ async def complete(call: Call) -> wire.EndReply:
 
 
 async def fail(call: Call) -> wire.EndReply:
-    said = call.read(wire.Fail)
-    worker = await who(call, said.worker_id)
+    said, worker = await identified(call, wire.Fail)
     report = Report(
         proof(worker, said),
         _digest(said),
@@ -39,8 +37,7 @@ async def fail(call: Call) -> wire.EndReply:
 
 
 async def requeue(call: Call) -> wire.EndReply:
-    said = call.read(wire.Requeue)
-    worker = await who(call, said.worker_id)
+    said, worker = await identified(call, wire.Requeue)
     report = Report(proof(worker, said), _digest(said), failure=FailureClass.INTERRUPTED, error=said.reason)
     ended = await call.house.desk.requeue(report)
     _write_down(call, WorkerEventName.REQUEUE, said, ended, reason=said.reason)

@@ -3,7 +3,7 @@
 from comfyfleet import audit, dispatch, fleet, workflows
 from comfyfleet.api.worker.asg import is_known_instance
 from comfyfleet.api.worker.calls import Call
-from comfyfleet.api.worker.polling import who
+from comfyfleet.api.worker.polling import identified
 from comfyfleet.audit import WorkerEvent, WorkerEventName
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import Ended, Holder, LeaseProof
@@ -18,10 +18,10 @@ async def register(call: Call) -> wire.Registered:
     """By fleet secret. The same name again takes over: one request, and a crashed worker is back at work."""
     rules = call.house.fleet_rules
     await call.limits.spend(rules.registrations_per_minute, "register", call.address)
-    said = call.read(wire.Register)
     secret = Secret(call.headers.get(b"x-fleet-secret", b"").decode("latin-1"))
     async with call.house.control_tx(read_only=True) as tx:
         await fleet.require_fleet_secret(tx, secret)
+    said = call.read(wire.Register)
     checked = await _require_instance(call, said.worker_id)
     async with call.house.control_tx() as tx:
         made = await _join(tx, said, call)
@@ -105,8 +105,7 @@ def _event(said: wire.Register, made: Registration, call: Call, *, checked: str,
 
 
 async def deregister(call: Call) -> wire.Deregistered:
-    said = call.read(wire.Deregister)
-    worker = await who(call, said.worker_id)
+    said, worker = await identified(call, wire.Deregister)
     async with call.house.control_tx() as tx:
         gone = await fleet.deregister_worker(tx, worker)
         if held := await dispatch.count_leases(tx, worker.id):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from comfyfleet import dispatch
 from comfyfleet.api.worker.calls import Call
-from comfyfleet.api.worker.polling import proof, who
+from comfyfleet.api.worker.polling import identified, proof
 from comfyfleet.dispatch import HeldLease, LeaseProof
 from comfyfleet.kernel.errors import LeaseLost, OutputMissing
 from comfyfleet.kernel.ids import new_id
@@ -17,8 +17,7 @@ EXTENSION = re.compile(r"\.([a-z0-9]{1,8})$")
 
 async def outputs(call: Call) -> wire.OutputsReply:
     """Signed PUTs under the lease, as often as needed: a job longer than a URL's life still delivers."""
-    asked = call.read(wire.Outputs)
-    worker = await who(call, asked.worker_id)
+    asked, worker = await identified(call, wire.Outputs)
     lease = await _lease(call, proof(worker, asked))
     if lease is None:
         raise LeaseLost(asked.dispatch_id, "it ran out, ended, or is another worker's now")

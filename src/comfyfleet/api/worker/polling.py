@@ -1,20 +1,24 @@
 """Poll and heartbeat: a worker asks for work, and shows that it is alive."""
 
+from typing import TypeVar
+
 import msgspec
+from starlette.exceptions import HTTPException
 
 from comfyfleet.api.worker.calls import Call
 from comfyfleet.desk import Poll
 from comfyfleet.dispatch import Beat, Grant, Holder, LeaseProof
 from comfyfleet.fleet import Worker
-from comfyfleet.kernel.errors import InvalidInput, LeaseLost
+from comfyfleet.kernel.errors import FleetError, InvalidInput, LeaseLost
 from comfyfleet.kernel.ids import DispatchId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.wire import worker_v1 as wire
 
+T = TypeVar("T", bound=wire.Request)
+
 
 async def poll(call: Call) -> wire.PollReply:
-    asked = call.read(wire.Poll)
-    worker = await who(call, asked.worker_id)
+    asked, worker = await identified(call, wire.Poll)
     desk, rules = call.house.desk, call.house.queue_rules
     desk.presence.note(worker.id, current_load=asked.current_load)
     slots = min(asked.max_concurrency, worker.max_concurrency)
@@ -49,8 +53,7 @@ def _job(grant: Grant, call: Call) -> wire.Job:
 
 
 async def heartbeat(call: Call) -> wire.HeartbeatReply:
-    said = call.read(wire.Heartbeat)
-    worker = await who(call, said.worker_id)
+    said, worker = await identified(call, wire.Heartbeat)
     desk = call.house.desk
     desk.presence.note(worker.id, current_load=said.current_load)
     leases = _leases(said)
@@ -85,9 +88,15 @@ def _leases(said: wire.Heartbeat) -> list[wire.HeldLease]:
     return [wire.HeldLease(dispatch_id=said.dispatch_id, lease_token=said.lease_token), *said.leases]
 
 
-async def who(call: Call, worker_id: str) -> Worker:
-    """By its bearer token."""
-    return await call.house.desk.roster.identify(call.bearer(), worker_id)
+async def identified(call: Call, kind: type[T]) -> tuple[T, Worker]:
+    """What is said, and by whom, known by its bearer token. A stranger is not told what is wrong with its words."""
+    token, roster = call.bearer(), call.house.desk.roster
+    try:
+        said = call.read(kind)
+    except (FleetError, HTTPException):
+        await roster.require_known(token)
+        raise
+    return said, await roster.identify(token, said.worker_id)
 
 
 def proof(worker: Worker, lease: wire.LeaseProof | wire.Ending | wire.Outputs) -> LeaseProof:

@@ -4,7 +4,7 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from comfyfleet.db import ControlTx
@@ -18,10 +18,11 @@ from comfyfleet.dispatch.model import Ask, Grant, Holder, Lane, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
 from comfyfleet.dispatch.turns import Turns
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
+from comfyfleet.kernel.secret import Secret
 
 NONCE_BYTES = 12
 # More heads than are likely to be taken: another replica may be at the same lanes.
-SPARE_HEADS = 2
+SPARE_HEADS = 1
 # Looking again finds what stands behind the rows of the first look.
 LOOKS_MAX = 4
 
@@ -58,13 +59,13 @@ async def lease_dispatches(tx: ControlTx, asks: Sequence[Ask], leasing: Leasing)
         heads, cut = await _look(tx, left, lanes, leasing, past_blocks=bool(blocked))
         pairings = match(left, heads, blocked, leasing.turns, cut=cut)
         claimed = await _claim(tx, [each for each in pairings if await _may_probe(tx, each)], leasing)
-        taken = {pairing.head.id for pairing in pairings}
+        taken = {pairing.head for pairing in pairings}
         if leasing.floors is not None:
             leasing.floors.rise(heads, taken)
         granted |= claimed
         left = _unlucky(left, claimed, pairings, cut)
         lanes = frozenset(head.lane for head in heads)
-        waiting = frozenset(cut) | {head.lane for head in heads if head.id not in taken}
+        waiting = frozenset(cut) | {head.lane for head in heads if head not in taken}
     return Leased(granted, waiting)
 
 
@@ -106,8 +107,8 @@ def _head(lane: Lane, row: Any) -> Head:
 
 
 def _rows_wanted(asks: Sequence[Ask], lanes: frozenset[LaneId]) -> int:
-    """Twice what a lane would give if all gave the same. Where more is asked of one, there is another look."""
-    return math.ceil(2 * len(asks) / max(1, len(lanes))) + SPARE_HEADS
+    """What a lane gives if all give the same. Where more is asked of one, there is another look."""
+    return math.ceil(len(asks) / max(1, len(lanes))) + SPARE_HEADS
 
 
 def _with_room(asks: Sequence[Ask], held: Sequence[Any]) -> list[Ask]:
@@ -134,54 +135,66 @@ async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -
     if not pairings:
         return {}
     offers = {pairing.head.id: _offer(pairing, leasing) for pairing in pairings}
-    keys = [_key(grant, pairing.ask.holder) for grant, pairing in offers.values()]
+    keys = [offer.key() for offer in offers.values()]
     claimed = [row.id for row in await tx.all(sql.claim(), rows=batch(keys), grace_s=leasing.rules.grace_s)]
     if not claimed:
         return {}
-    await tx.run(sql.insert_attempts(), rows=batch([_attempt(*offers[each]) for each in claimed]))
+    await tx.run(sql.insert_attempts(), rows=batch([offers[each].attempt() for each in claimed]))
     payloads = await _payloads(tx, claimed)
-    return {offers[each][1].ask: replace(offers[each][0], payload=payloads[each]) for each in claimed}
+    return {offers[each].pairing.ask: offers[each].grant(payloads[each], leasing) for each in claimed}
 
 
-def _offer(pairing: Pairing, leasing: Leasing) -> tuple[Grant, Pairing]:
-    holder, head, epoch = pairing.ask.holder, pairing.head, pairing.head.epoch + 1
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """A lease as it is about to be claimed."""
+
+    pairing: Pairing
+    nonce: str
+    token: Secret
+
+    def key(self) -> dict[str, Any]:
+        head, holder = self.pairing.head, self.pairing.ask.holder
+        return {
+            "id": head.id,
+            "epoch": head.epoch + 1,
+            "lease_hash": self.token.digest(),
+            "worker_id": holder.worker_id,
+            "incarnation": holder.incarnation,
+        }
+
+    def attempt(self) -> dict[str, Any]:
+        head, ask = self.pairing.head, self.pairing.ask
+        return {
+            "dispatch_id": head.id,
+            "epoch": head.epoch + 1,
+            "nonce": self.nonce,
+            "poll_id": ask.poll_id,
+            "worker_id": ask.holder.worker_id,
+            "incarnation": ask.holder.incarnation,
+        }
+
+    def grant(self, payload: bytes, leasing: Leasing) -> Grant:
+        head = self.pairing.head
+        return Grant(
+            dispatch_id=head.id,
+            lane=leasing.book[head.lane],
+            attempt=head.attempts + 1,
+            epoch=head.epoch + 1,
+            nonce=self.nonce,
+            token=self.token,
+            grace_s=leasing.rules.grace_s,
+            deadline_s=head.run_deadline_s,
+            payload=payload,
+        )
+
+
+def _offer(pairing: Pairing, leasing: Leasing) -> _Offer:
+    head, holder = pairing.head, pairing.ask.holder
     nonce = secrets.token_hex(NONCE_BYTES)
-    grant = Grant(
-        dispatch_id=head.id,
-        tenant_id=head.tenant_id,
-        lane=leasing.book[head.lane],
-        attempt=head.attempts + 1,
-        epoch=epoch,
-        nonce=nonce,
-        token=leasing.signer.token(
-            head.id, epoch=epoch, nonce=nonce, worker_id=holder.worker_id, incarnation=holder.incarnation
-        ),
-        grace_s=leasing.rules.grace_s,
-        deadline_s=head.run_deadline_s,
-        payload=b"",
+    token = leasing.signer.token(
+        head.id, epoch=head.epoch + 1, nonce=nonce, worker_id=holder.worker_id, incarnation=holder.incarnation
     )
-    return grant, pairing
-
-
-def _key(grant: Grant, holder: Holder) -> dict[str, Any]:
-    return {
-        "id": grant.dispatch_id,
-        "epoch": grant.epoch,
-        "lease_hash": grant.token.digest(),
-        "worker_id": holder.worker_id,
-        "incarnation": holder.incarnation,
-    }
-
-
-def _attempt(grant: Grant, pairing: Pairing) -> dict[str, Any]:
-    return {
-        "dispatch_id": grant.dispatch_id,
-        "epoch": grant.epoch,
-        "nonce": grant.nonce,
-        "poll_id": pairing.ask.poll_id,
-        "worker_id": pairing.ask.holder.worker_id,
-        "incarnation": pairing.ask.holder.incarnation,
-    }
+    return _Offer(pairing, nonce, token)
 
 
 async def _answer_again(tx: ControlTx, asks: Sequence[Ask], held: Sequence[Any], leasing: Leasing) -> dict[Ask, Grant]:
@@ -199,7 +212,6 @@ async def _answer_again(tx: ControlTx, asks: Sequence[Ask], held: Sequence[Any],
 def _granted_before(row: Any, payload: bytes, leasing: Leasing) -> Grant:
     return Grant(
         dispatch_id=row.id,
-        tenant_id=row.tenant_id,
         lane=leasing.book[row.lane],
         attempt=row.attempts,
         epoch=row.epoch,
@@ -222,4 +234,4 @@ async def _payloads(tx: ControlTx, ids: list[DispatchId]) -> dict[DispatchId, by
 
 
 def _workers(asks: Sequence[Ask]) -> list[WorkerId]:
-    return sorted({ask.holder.worker_id for ask in asks})
+    return list({ask.holder.worker_id for ask in asks})
