@@ -1,4 +1,4 @@
-"""When what is hit: a function of the seed, told in shares of the jobs that are over: a slow machine is hit as often."""
+"""When what is hit: a function of the seed, told in shares of the jobs that are over: a slow machine is hit as well."""
 
 import random
 from collections.abc import Iterator
@@ -14,6 +14,10 @@ class Kind(StrEnum):
     CONNECTIONS = "all database connections cut"
 
 
+# Neither before the drain has begun, nor when there is nothing left to hurt.
+EARLIEST, LATEST = 0.03, 0.92
+
+
 @dataclass(frozen=True, slots=True)
 class Blow:
     at: float
@@ -25,10 +29,13 @@ def plan_blows(seed: str, kills: int) -> list[Blow]:
     """`kills` SIGKILLs, one in ten of a replica; and some blows that kill nobody."""
     chance = random.Random(f"{seed}/blows")
     kinds = [*_kills(kills), *_others(kills)]
-    chance.shuffle(kinds)
-    # Neither before the drain has begun nor when there is nothing left to hurt.
-    shares = sorted(chance.uniform(0.03, 0.92) for _ in kinds)
-    return [Blow(at, kind, chance.random()) for at, kind in zip(shares, kinds, strict=True)]
+    blows = [Blow(chance.uniform(EARLIEST, _latest(kind, kinds)), kind, chance.random()) for kind in kinds]
+    return sorted(blows, key=lambda blow: blow.at)
+
+
+def _latest(kind: Kind, kinds: list[Kind]) -> float:
+    """A settlement in the hands of a replica that dies is due again after half a minute, in which more should happen."""
+    return LATEST - 0.5 / kinds.count(kind) if kind in (Kind.REPLICA, Kind.CONNECTIONS) else LATEST
 
 
 def _kills(kills: int) -> Iterator[Kind]:

@@ -16,7 +16,7 @@ import pytest
 
 from comfyfleet.bootstrap import build_house
 from comfyfleet.db import open_database
-from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, upgrade
+from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, History, upgrade
 from comfyfleet.settings import Settings
 from tests.chaos.blows import Kind, plan_blows
 from tests.chaos.drain import Drain
@@ -59,10 +59,9 @@ def databases(cluster: Cluster) -> Iterator[dict[str, str]]:
 
 
 async def drain_it(folder: Path, settings: dict[str, str]) -> Outcome:
-    for name, url in {"central": settings["DATABASE_URL"], **json.loads(settings["POOLS"])}.items():
-        database = open_database(name, url)
-        await upgrade(database, CENTRAL_HISTORY if name == "central" else TENANT_HISTORY)
-        await database.close()
+    await migrate(settings["DATABASE_URL"], CENTRAL_HISTORY)
+    for url in json.loads(settings["POOLS"]).values():
+        await migrate(url, TENANT_HISTORY)
     given = {name.lower(): json.loads(text) if name == "POOLS" else text for name, text in settings.items()}
     house = build_house(Settings(**given))
     try:
@@ -73,14 +72,19 @@ async def drain_it(folder: Path, settings: dict[str, str]) -> Outcome:
         await house.close()
 
 
+async def migrate(url: str, history: History) -> None:
+    database = open_database(history.name, url)
+    await upgrade(database, history)
+    await database.close()
+
+
 async def play(stage: Stage, folder: Path, settings: dict[str, str]) -> Drain:
     replicas = [Replica(f"replica-{number}", folder, free_port(), settings) for number in (1, 2)]
     order = {"ports": [each.port for each in replicas], "secret": stage.secret, "seed": SEED, "folder": str(folder)}
     crew = hire(WORKERS, order)
     drain = Drain(stage, replicas, crew, JOBS, random.Random(f"{SEED}/drain"))
     try:
-        for replica in replicas:
-            await replica.start()
+        await asyncio.gather(*(replica.start() for replica in replicas))
         for process in crew:
             process.start()
         await drain.run(plan_blows(SEED, KILLS), within_s=WITHIN_S)
