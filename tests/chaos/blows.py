@@ -34,7 +34,7 @@ def plan_blows(seed: str, kills: int) -> list[Blow]:
 
 
 def _latest(kind: Kind, kinds: list[Kind]) -> float:
-    """A settlement in the hands of a replica that dies is due again after half a minute, in which more should happen."""
+    """What a dying replica was about to settle is due again after half a minute, in which more should happen."""
     return LATEST - 0.5 / kinds.count(kind) if kind in (Kind.REPLICA, Kind.CONNECTIONS) else LATEST
 
 

@@ -20,6 +20,8 @@ JOBS_OF_TENANT = """SELECT j.id, j.status, j.reserved_tokens AS price,
 DISPATCHES = "SELECT id, status, done_epoch, epoch, attempts, settled_at FROM ai_job_dispatches"
 SETTLEMENTS = "SELECT dispatch_id, applied_at, parked_at, last_error FROM settlements"
 DEADLOCKS = "SELECT coalesce(sum(deadlocks), 0) FROM pg_stat_database"
+# Where tests/postgres.py has its servers write; nothing on a server that was given.
+LOG_OF_POSTGRESQL = "SELECT pg_read_file(current_setting('data_directory') || '/../log', 0, 100000000, true)"
 # What a replica writes when something happened that nobody had thought of.
 SURPRISES = ("request.crashed", "Traceback", "exception")
 
@@ -39,6 +41,7 @@ class Outcome:
     dispatches: dict[str, Any]
     settlements: Sequence[Any]
     deadlocks: int
+    deadlocked: str
     surprises: list[str]
     audit_code: int
     audit: str
@@ -72,6 +75,7 @@ async def read_outcome(drain: Drain, folder: Path, settings: dict[str, str]) -> 
         dispatches={str(row.id): row for row in await stage.ask(central, DISPATCHES)},
         settlements=await stage.ask(central, SETTLEMENTS),
         deadlocks=int((await stage.ask(central, DEADLOCKS))[0][0]),
+        deadlocked=_around("deadlock detected", (await stage.ask(central, LOG_OF_POSTGRESQL))[0][0] or ""),
         surprises=[line for replica in drain.replicas for line in _surprises(replica.log)],
         audit_code=code,
         audit=said,
@@ -82,6 +86,13 @@ async def _account(stage: Stage, customer: Customer) -> Account:
     pool = stage.house.pool(customer.tenant.pool)
     rows = await stage.ask(pool, JOBS_OF_TENANT, tenant_id=customer.tenant.id)
     return Account(customer, rows, await balance(stage.house, customer.tenant, customer.user))
+
+
+def _around(words: str, log: str) -> str:
+    """What a server wrote of it, with the statements."""
+    lines = log.splitlines()
+    found = [number for number, line in enumerate(lines) if words in line]
+    return "\n".join(line[:600] for number in found for line in lines[number : number + 12])
 
 
 def _surprises(log: Path) -> list[str]:

@@ -23,6 +23,8 @@ from comfyfleet.workflows import Workflow
 from tests.builders import a_tenant, a_user, credit
 
 T = TypeVar("T")
+PROGRESS = """SELECT count(*) AS finished,
+ count(*) FILTER (WHERE applied_at IS NOT NULL OR parked_at IS NOT NULL) AS settled FROM settlements"""
 SIGNING_KEY = "b7c1e0d94fa25836b7c1e0d94fa25836"
 POOLS = ("east", "west")
 TENANTS_EACH, CREDIT = 2, 1_000_000
@@ -132,13 +134,10 @@ class Stage:
 
         return await steadily(read)
 
-    async def finished(self) -> int:
-        return int((await self.ask(self.house.central, "SELECT count(*) FROM settlements"))[0][0])
-
-    async def settled(self) -> int:
-        """Applied, or set aside for a person, which the end of the test does not forgive."""
-        over = "SELECT count(*) FROM settlements WHERE applied_at IS NOT NULL OR parked_at IS NOT NULL"
-        return int((await self.ask(self.house.central, over))[0][0])
+    async def progress(self) -> tuple[int, int]:
+        """How many jobs are over; and how many of them are settled, or set aside, which nobody forgives."""
+        [row] = await self.ask(self.house.central, PROGRESS)
+        return row.finished, row.settled
 
     async def cut_connections(self) -> int:
         """Of everybody but the one who cuts."""

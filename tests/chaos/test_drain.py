@@ -157,5 +157,5 @@ def test_the_blows_were_given(outcome: Outcome) -> None:
 def test_nothing_surprised_the_server_or_a_worker(outcome: Outcome) -> None:
     assert outcome.records.of("unexpected") == []
     assert outcome.surprises == []
-    assert outcome.deadlocks == 0
+    assert outcome.deadlocks == 0, outcome.deadlocked
     assert [process.names for process in outcome.drain.crew if process.fell_over] == []
