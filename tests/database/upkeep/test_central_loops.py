@@ -8,7 +8,7 @@ import pytest
 from comfyfleet import fleet, workflows
 from comfyfleet.db.dialect import now
 from comfyfleet.db.tables import upkeep_ticks, waiting_reasons, worker_audit_log
-from comfyfleet.dispatch import Dispatch, FailureClass, Holder, waiting
+from comfyfleet.dispatch import Dispatch, FailureClass, Holder, QueueRules, waiting
 from comfyfleet.fleet import FleetRules, NewWorker, Sighting, Worker, WorkerStatus
 from comfyfleet.house import House
 from comfyfleet.jobs import JobStatus
@@ -77,6 +77,20 @@ async def test_i6_after_an_outage_every_lease_gets_a_life_more(world: World, clo
     assert await status_of(world) == "leased"
     assert await world.pass_time(clock, world.house.queue_rules.lease_ttl_s - 5) == 0
     assert await world.pass_time(clock, 10) == 1, "only a life: a dead worker's lease ends all the same"
+
+
+@pytest.mark.parametrize("ttl_s", [1.0, 3.0, 12.0, 90.0])
+async def test_i6_the_pause_between_two_sweeps_is_no_outage(house: House, clock: ManualClock, ttl_s: float) -> None:
+    """However short a lease is: else every sweep would spare what it came for, and no lease would ever run out."""
+    world = await World.make(replace(house, queue_rules=QueueRules(lease_ttl_s=ttl_s)))
+    await world.queued()
+    await world.sweep()
+    await world.lease()
+    expired, pause_s = 0, expire_leases.EVERY_S * 1.25
+    for _ in range(int((world.house.queue_rules.grace_s + ttl_s) / pause_s) + 1):
+        clock.advance(pause_s)
+        expired += await world.sweep()
+    assert expired == 1
 
 
 async def test_i6_an_outage_lengthens_no_run_deadline(world: World, clock: ManualClock) -> None:
