@@ -169,7 +169,7 @@ class Desk:
 
 
 async def _every(seconds: float, chore: Callable[[], Awaitable[object]]) -> None:
-    """At once, and then again and again."""
+    """From the start: a replica that has just come up knows no lane, and nobody gets work there until it looks."""
     while True:
         try:
             await chore()

@@ -27,6 +27,7 @@ class Waiter:
     worker_id: WorkerId
     routings: Collection[Routing]
     warm: Collection[str]
+    idle: bool  # could start now; one that is busy only looks ahead
     woken: "asyncio.Future[Wake]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -46,8 +47,10 @@ class WaitingRoom:
         """What somebody waits for."""
         return self._by_routing.keys()
 
-    def park(self, worker_id: WorkerId, routings: Collection[Routing], warm: Collection[str]) -> Waiter:
-        waiter = Waiter(worker_id, routings, warm)
+    def park(
+        self, worker_id: WorkerId, routings: Collection[Routing], warm: Collection[str], *, idle: bool = True
+    ) -> Waiter:
+        waiter = Waiter(worker_id, routings, warm, idle)
         if self._closed:
             waiter.woken.set_result(Wake())
             return waiter
@@ -65,15 +68,18 @@ class WaitingRoom:
     def wake(self, lane: Lane, *, count: int = 1, hops: int = 0) -> int:
         """How many were there to be woken."""
         routing: Routing = (lane.workflow_id, lane.provider.value)
-        for done in range(count):
+        woken = 0
+        while woken < count:
             waiters = self._by_warmth.get((routing, lane.structure_hash)) or self._by_routing.get(routing)
             if not waiters:
-                return done
+                break
             waiter = next(iter(waiters))
             self._remove(waiter)
+            # One whose time is over at this very moment takes nothing, and must not count.
             if not waiter.woken.done():
                 waiter.woken.set_result(Wake(lane.id, hops))
-        return count
+                woken += 1
+        return woken
 
     def somebody_waits_for_each(self, routings: Collection[Routing]) -> bool:
         return not self._closed and all(routing in self._by_routing for routing in routings)
@@ -81,7 +87,7 @@ class WaitingRoom:
     def wants(self, lane: Lane, *, but: WorkerId) -> bool:
         """Does somebody else stand idle who could run this?"""
         waiters = self._by_routing.get((lane.workflow_id, lane.provider.value), {})
-        return any(waiter.worker_id != but for waiter in waiters)
+        return any(waiter.idle and waiter.worker_id != but for waiter in waiters)
 
     def close(self) -> None:
         """The server stops: all go away with empty hands, and ask another replica."""

@@ -45,6 +45,7 @@ async def rebind_leases(
 ) -> dict[DispatchId, Secret]:
     """`proofs` are of the worker's life before. The new tokens; what is missing had been lost."""
     moved, tokens = [], {}
+    await tx.all(sql.leased_by(to.worker_id))  # held, in one order: the older process may still send heartbeats
     held = await read_leases(tx, proofs)
     for proof in proofs:
         lease = held.get(proof.dispatch_id)
