@@ -1,10 +1,10 @@
 """Each guard alone. Most races end at the first guard that holds; here every one has to hold by itself."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from msgspec import structs
 from sqlalchemy.exc import IntegrityError
 
 from comfyfleet import dispatch
@@ -120,7 +120,7 @@ async def test_a_heartbeat_with_a_foreign_token_confirms_nobodys_attempt(queue: 
     dispatch_id, holder = await queue.add(), a_holder()
     grant = await queue.lease(holder)
     assert grant is not None
-    foreign = replace(grant, token=Secret(f"{grant.epoch}.{'x' * 43}"))
+    foreign = structs.replace(grant, token=Secret(f"{grant.epoch}.{'x' * 43}"))
     assert await queue.beat(foreign, holder) is None
     async with house.control_tx(read_only=True) as tx:
         [attempt] = (await dispatch.get_dispatch(tx, dispatch_id)).attempts
