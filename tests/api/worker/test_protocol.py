@@ -379,7 +379,8 @@ async def test_without_a_token_nothing_is_told(yard: Yard, client: httpx2.AsyncC
         assert bare.headers["X-Request-Id"]
     stranger = HttpWorker(client, "nobody", token="x" * 64)
     assert (await stranger.say("poll", 401))["code"] == "unauthenticated"
-    assert (await client.get(WORKER + "poll")).status_code in (404, 405)
+    asked = await client.get(WORKER + "poll")
+    assert (asked.status_code, asked.headers["Allow"]) == (405, "POST")
     assert (await client.post(WORKER + "nothing", json={})).status_code == 404
 
 
