@@ -6,11 +6,11 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from comfyfleet import fleet
+from comfyfleet import fleet, workflows
 from comfyfleet.fleet import FleetRules, WorkerEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
-from tests.api.worker.conftest import WORKER, HttpWorker, Yard
+from tests.api.worker.conftest import GRAPH, WORKER, HttpWorker, Yard
 from tests.conftest import ManualClock
 
 
@@ -31,6 +31,13 @@ async def test_a_worker_registers_and_gets_a_token_of_64_characters(yard: Yard) 
 async def test_a_worker_may_register_for_workflows_of_its_own(yard: Yard) -> None:
     worker = await yard.register(fleet_slug=None, stage=None, workflow_slugs=["face-swap"])
     assert worker.registered["workflows_assigned"] == ["face-swap"]
+
+
+async def test_a_worker_may_register_for_the_longest_slug_that_a_workflow_can_have(yard: Yard) -> None:
+    async with yard.house.control_tx() as tx:
+        longest = await workflows.add_workflow(tx, slug="w" * 100, name="W", graph=GRAPH)
+    worker = await yard.register(fleet_slug=None, stage=None, workflow_slugs=[longest.slug])
+    assert worker.registered["workflows_assigned"] == [longest.slug]
 
 
 async def test_what_is_wrong_with_a_registration_is_named(yard: Yard) -> None:
