@@ -93,7 +93,7 @@ class Desk:
     def _followed(self, ended: Ended | LeaseLost) -> Ended:
         if isinstance(ended, LeaseLost):
             raise ended
-        if ended.status is dispatch.DispatchStatus.QUEUED and ended.lane is not None and not ended.replayed:
+        if ended.lane is not None:
             self.came_back([ended.lane])
         self.on_finished()
         return ended
@@ -111,7 +111,7 @@ class Desk:
 
     def taken_back(self, ended: Collection[Ended]) -> None:
         """Leases that were taken from their worker."""
-        self.came_back([each.lane for each in ended if each.lane and each.status is dispatch.DispatchStatus.QUEUED])
+        self.came_back([each.lane for each in ended if each.lane is not None])
         self.on_finished()
 
     def worker_changed(self, worker_id: str) -> None:
@@ -182,6 +182,9 @@ async def _every(seconds: float, chore: Callable[[], Awaitable[object]]) -> None
 def _apart(items: "Sequence[_Item]", key: "Callable[[_Item], object]") -> "Iterator[list[_Item]]":
     """Parts in which no dispatch is named twice: two that claim the same one must not get one answer."""
     left = list(items)
+    if len({key(item) for item in left}) == len(left):
+        yield left
+        return
     while left:
         seen: set[object] = set()
         part: list[_Item] = []

@@ -5,15 +5,16 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from comfyfleet import dispatch, fleet
 from comfyfleet.db import Database
 from comfyfleet.desk.coalesce import Coalescer
 from comfyfleet.desk.roster import Roster
 from comfyfleet.desk.waiting import HOPS_MAX, WaitingRoom, Wake
-from comfyfleet.dispatch import Ask, Grant, Holder, LeaseProof, Leasing, Place, Report
-from comfyfleet.fleet import Worker, WorkerStatus
+from comfyfleet.dispatch import Ask, Grant, Holder, Leased, LeaseProof, Leasing, Place, Report
+from comfyfleet.fleet import Standing, Worker, WorkerStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError
 from comfyfleet.kernel.ids import LaneId, WorkerId, WorkflowId
 
@@ -26,8 +27,7 @@ LOOK_AHEAD = 8
 NO_WAKE = Wake()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Poll:
+class Poll(Struct, frozen=True, eq=False):
     """One call. Two calls of the same worker are two polls."""
 
     worker: Worker
@@ -37,8 +37,7 @@ class Poll:
     poll_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True, eq=False):
     grant: Grant | None
     workflows: frozenset[WorkflowId]  # what it may run: nothing, for one that drains or has not been approved
     waiting: frozenset[LaneId]
@@ -100,28 +99,31 @@ class Polls:
         self._lower_floors_now_and_then()
         async with self._central.control_tx() as tx:
             now = await fleet.hold_workers(tx, {poll.worker.id for poll in polls})
-            refused = {poll: error for poll in polls if (error := fleet.refusal(now.get(poll.worker.id), poll.worker))}
             able = [worker for worker in now.values() if worker.status == WorkerStatus.APPROVED]
             assigned = await self._roster.assignments(tx, able)
-            asks = {poll: self._ask(poll, assigned) for poll in polls if poll not in refused}
-            leased = await dispatch.lease_dispatches(tx, list(asks.values()), self._leasing)
-        for poll in refused:
-            self._roster.forget(poll.worker.worker_id)
-        return [
-            refused[poll]
-            if poll in refused
-            else Served(leased.grants.get(asks[poll]), assigned.get(poll.worker.id, NOTHING), leased.waiting)
-            for poll in polls
-        ]
+            asks = [self._ask(poll, now.get(poll.worker.id), assigned) for poll in polls]
+            leased = await dispatch.lease_dispatches(tx, [ask for ask in asks if isinstance(ask, Ask)], self._leasing)
+        return [self._answer(poll, ask, leased, assigned) for poll, ask in zip(polls, asks, strict=True)]
 
-    def _ask(self, poll: Poll, assigned: Assigned) -> Ask:
+    def _ask(self, poll: Poll, now: Standing | None, assigned: Assigned) -> Ask | FleetError:
+        worker = poll.worker
+        if error := fleet.refusal(now, worker):
+            return error
         return Ask(
-            holder=Holder(poll.worker.id, poll.worker.incarnation),
-            lanes=self._leasing.book.lanes_for(assigned.get(poll.worker.id, NOTHING), poll.providers),
+            holder=Holder(worker.id, worker.incarnation),
+            lanes=self._leasing.book.lanes_for(assigned.get(worker.id, NOTHING), poll.providers),
             leases_max=poll.leases_max,
             warm=poll.warm,
             poll_id=poll.poll_id,
         )
+
+    def _answer(self, poll: Poll, ask: Ask | FleetError, leased: Leased, assigned: Assigned) -> Served | FleetError:
+        if not isinstance(ask, Ask):
+            self._roster.forget(poll.worker.worker_id)
+            return ask
+        grant = leased.grants.get(ask)
+        # What it may run is only asked of those that go on to wait.
+        return Served(grant, NOTHING if grant else assigned.get(poll.worker.id, NOTHING), leased.waiting)
 
     def _lower_floors_now_and_then(self) -> None:
         if self._leasing.floors is not None and self._floors_until < time.monotonic():

@@ -121,11 +121,10 @@ def _held(b: sa.TableValuedAlias) -> tuple[sa.ColumnElement[bool], ...]:
         d.c.id == b.c.id,
         d.c.epoch == b.c.epoch,
         d.c.lease_hash == b.c.lease_hash,
-        # Not `=`: the index of leased rows by worker would be taken for the way in, and whatever a worker has held
-        # lies there until it is vacuumed.
-        d.c.worker_id.is_not_distinct_from(b.c.worker_id),
+        d.c.worker_id == b.c.worker_id,
         d.c.incarnation == b.c.incarnation,
-        d.c.status == constant(DispatchStatus.LEASED),
+        # Bound, not a constant: the way in is the id, and not the index of all that is leased.
+        d.c.status == DispatchStatus.LEASED,
     )
 
 
@@ -134,8 +133,6 @@ def _held(b: sa.TableValuedAlias) -> tuple[sa.ColumnElement[bool], ...]:
 # What follows from the end of a lease needs no more of the row.
 ENDED = (
     d.c.id,
-    d.c.tenant_id,
-    d.c.pool,
     d.c.lane,
     d.c.status,
     d.c.epoch,
@@ -223,17 +220,21 @@ def end_attempts() -> sa.Update:
 
 @cache
 def insert_settlements() -> sa.Insert:
-    columns: dict[str, Any] = {
-        "id": sa.Uuid(),
-        "dispatch_id": sa.Uuid(),
-        "tenant_id": sa.Uuid(),
-        "pool": sa.Text(),
-        "outcome": sa.Text(),
-        "detail": sa.Text(),
-    }
-    b = batch_rows("b", columns)
-    listed = sa.select(*b.c, sa.literal(0, sa.Integer()), now(), now())
-    return sa.insert(settlements).from_select([*columns, "tries", "next_try_at", "created_at"], listed)
+    """What it settles stands in the row that was just moved."""
+    b = batch_rows("b", {"settlement_id": sa.Uuid(), "id": sa.Uuid(), "detail": sa.Text()})
+    listed = sa.select(
+        b.c.settlement_id,
+        d.c.id,
+        d.c.tenant_id,
+        d.c.pool,
+        d.c.status,
+        b.c.detail,
+        sa.literal(0, sa.Integer()),
+        now(),
+        now(),
+    ).join(d, d.c.id == b.c.id)
+    into = ["id", "dispatch_id", "tenant_id", "pool", "outcome", "detail", "tries", "next_try_at", "created_at"]
+    return sa.insert(settlements).from_select(into, listed)
 
 
 def attempt(dispatch_id: DispatchId, epoch: int) -> sa.Select[Any]:

@@ -217,8 +217,9 @@ def take_turns() -> sa.Select[Any]:
 
 @cache
 def workers_now() -> sa.Select[Any]:
-    b = batch_rows("b", {"id": sa.Uuid()})
-    return sa.select(w.c.id, w.c.fleet_id, w.c.status, w.c.incarnation, w.c.token_hash).join(b, b.c.id == w.c.id)
+    """By their numbers in the batch: an id that was just sent need not come back."""
+    b = batch_rows("b", {"id": sa.Uuid(), "n": sa.Integer()})
+    return sa.select(b.c.n, w.c.fleet_id, w.c.status, w.c.incarnation, w.c.token_hash).join(b, b.c.id == w.c.id)
 
 
 @cache

@@ -73,7 +73,7 @@ async def test_a_second_open_attempt_is_refused_by_the_index(queue: Queue, house
     dispatch_id, holder = await queue.add(), a_holder()
     assert await queue.lease(holder) is not None
     second = {
-        "dispatch_id": dispatch_id,
+        "id": dispatch_id,
         "epoch": 2,
         "nonce": "n",
         "poll_id": None,
@@ -90,15 +90,7 @@ async def test_a_second_settlement_is_refused_by_the_index(queue: Queue, house: 
     grant = await queue.lease(holder)
     assert grant is not None
     assert isinstance(await queue.complete(grant, holder), Ended)
-    row = await queue.row(dispatch_id)
-    again = {
-        "id": new_id(),
-        "dispatch_id": dispatch_id,
-        "tenant_id": new_id(),
-        "pool": "main",
-        "outcome": row.status,
-        "detail": "{}",
-    }
+    again = {"settlement_id": new_id(), "id": dispatch_id, "detail": "{}"}
     with pytest.raises(IntegrityError):
         async with house.control_tx() as tx:
             await tx.run(sql.insert_settlements(), rows=batch([again]))
