@@ -71,6 +71,7 @@ class World:
             tenant_id=BOUND_TENANT,
             user_id=self.member.user.id,
             workflow_id=new_id(),
+            structure_hash="structure",
             provider="self_hosted",
             status="queued",
             priority=0,
@@ -96,7 +97,7 @@ class World:
         await self.add(name)
         grant = await self.queue.lease(self.holder)
         assert grant is not None
-        assert grant.dispatch.id == self.jobs[name]
+        assert grant.dispatch_id == self.jobs[name]
         if failure is None:
             await self.queue.complete(grant, self.holder)
         else:
@@ -137,7 +138,7 @@ async def world(house: House) -> World:
     await made.run_one("failed", FailureClass.USER_INPUT)
     await made.queue.cancel(await made.add("cancelled"))
     await made.settle("cancelled", "cancelled")
-    for name in ("leased", "ahead"):
+    for name in ("leased", "ahead", "uploading"):
         await made.add(name)
         assert await made.queue.lease(made.holder) is not None
     await made.add("queued")
