@@ -5,8 +5,7 @@ FROM jsonb_to_recordset(CAST(%(rows_id_epoch_lease_hash_worker_id_incarnation_la
 WHERE ai_job_dispatches.id = b.id
 AND ai_job_dispatches.epoch = b.epoch
 AND ai_job_dispatches.lease_hash = b.lease_hash
-AND ai_job_dispatches.worker_id IS NOT DISTINCT
-FROM b.worker_id
+AND ai_job_dispatches.worker_id = b.worker_id
 AND ai_job_dispatches.incarnation = b.incarnation
-AND ai_job_dispatches.status = 'leased'
-RETURNING ai_job_dispatches.id, ai_job_dispatches.tenant_id, ai_job_dispatches.pool, ai_job_dispatches.lane, ai_job_dispatches.status, ai_job_dispatches.epoch, ai_job_dispatches.error_class, ai_job_dispatches.last_error
+AND ai_job_dispatches.status = %(status_1)s::VARCHAR
+RETURNING ai_job_dispatches.id, ai_job_dispatches.lane, ai_job_dispatches.status, ai_job_dispatches.epoch, ai_job_dispatches.error_class, ai_job_dispatches.last_error

@@ -5,7 +5,7 @@ FROM json_each(?)) AS b
 WHERE ai_job_dispatches.id = b.id
 AND ai_job_dispatches.epoch = b.epoch
 AND ai_job_dispatches.lease_hash = b.lease_hash
-AND ai_job_dispatches.worker_id IS b.worker_id
+AND ai_job_dispatches.worker_id = b.worker_id
 AND ai_job_dispatches.incarnation = b.incarnation
-AND ai_job_dispatches.status = 'leased'
-RETURNING id, tenant_id, pool, lane, status, epoch, error_class, last_error
+AND ai_job_dispatches.status = ?
+RETURNING id, lane, status, epoch, error_class, last_error
