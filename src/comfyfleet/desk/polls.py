@@ -12,7 +12,7 @@ from comfyfleet import dispatch, fleet
 from comfyfleet.db import Database
 from comfyfleet.desk.coalesce import Coalescer
 from comfyfleet.desk.roster import Roster
-from comfyfleet.desk.waiting import HOPS_MAX, WaitingRoom, Wake
+from comfyfleet.desk.waiting import HOPS_MAX, Routing, WaitingRoom, Wake
 from comfyfleet.dispatch import Ask, Grant, Holder, Leased, LeaseProof, Leasing, Place, Report
 from comfyfleet.fleet import Standing, Worker, WorkerStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError
@@ -43,6 +43,10 @@ class Served(Struct, frozen=True, eq=False):
     waiting: frozenset[LaneId]
 
 
+def _routings(poll: Poll, workflows: frozenset[WorkflowId]) -> list[Routing]:
+    return [(workflow_id, provider) for workflow_id in workflows for provider in poll.providers]
+
+
 class Polls:
     def __init__(self, central: Database, roster: Roster, leasing: Leasing) -> None:
         self._central = central
@@ -50,6 +54,7 @@ class Polls:
         self._leasing = leasing
         self.room = WaitingRoom()
         self._served: Coalescer[Poll, Served] = Coalescer(self._serve, on_unclaimed=self._take_back)
+        self._holding: Coalescer[WorkerId, bool] = Coalescer(self._hold)
         self._floors_until = 0.0
         self._chores: set[asyncio.Task[None]] = set()
 
@@ -61,6 +66,10 @@ class Polls:
     async def poll(self, poll: Poll, *, wait_s: float) -> Grant | None:
         """A lease, at once or when work comes; None when the time is over. Holds no connection while it waits."""
         ends, wake = time.monotonic() + wait_s, NO_WAKE
+        if wait_s > 0 and (workflows := await self._nothing_to_ask_for(poll)):
+            wake = await self._wait(poll, workflows, wait_s)
+            if wake.lane is None:
+                return None
         while True:
             served = await self._served.ask(poll)
             if served.grant is not None:
@@ -73,9 +82,23 @@ class Polls:
             if wake.lane is None:
                 return None
 
+    async def _nothing_to_ask_for(self, poll: Poll) -> frozenset[WorkflowId] | None:
+        """Where others wait already for all that this worker may run, there is nothing: had something come, one of
+        them would have been woken. What it may run, then; unless it holds a lease, which a lost reply may have been."""
+        workflows = self._roster.remembered(poll.worker)
+        if not workflows or not self.room.somebody_waits_for_each(_routings(poll, workflows)):
+            return None
+        if poll.poll_id is not None and await self._holding.ask(poll.worker.id):
+            return None
+        return workflows
+
+    async def _hold(self, workers: list[WorkerId]) -> Sequence[bool]:
+        async with self._central.control_tx(read_only=True) as tx:
+            holding = await dispatch.workers_with_leases(tx, workers)
+        return [worker in holding for worker in workers]
+
     async def _wait(self, poll: Poll, workflows: frozenset[WorkflowId], left_s: float) -> Wake:
-        routings = [(workflow_id, provider) for workflow_id in workflows for provider in poll.providers]
-        waiter = self.room.park(poll.worker.id, routings, poll.warm)
+        waiter = self.room.park(poll.worker.id, _routings(poll, workflows), poll.warm)
         try:
             async with asyncio.timeout(left_s):
                 return await waiter.woken

@@ -75,6 +75,9 @@ class WaitingRoom:
                 waiter.woken.set_result(Wake(lane.id, hops))
         return count
 
+    def somebody_waits_for_each(self, routings: Collection[Routing]) -> bool:
+        return not self._closed and all(routing in self._by_routing for routing in routings)
+
     def wants(self, lane: Lane, *, but: WorkerId) -> bool:
         """Does somebody else stand idle who could run this?"""
         waiters = self._by_routing.get((lane.workflow_id, lane.provider.value), {})

@@ -31,6 +31,11 @@ async def read_leases(tx: ControlTx, proofs: Sequence[LeaseProof]) -> dict[Dispa
     return {row.id: HeldLease(row.id, row.tenant_id, row.epoch, row.nonce) for row in rows}
 
 
+async def workers_with_leases(tx: ControlTx, worker_ids: Sequence[WorkerId]) -> set[WorkerId]:
+    rows = await tx.all(sql.workers_with_leases(), rows=batch([{"worker_id": each} for each in worker_ids]))
+    return {row.worker_id for row in rows}
+
+
 async def count_leases(tx: ControlTx, worker_id: WorkerId) -> int:
     return len(await tx.all(sql.leased_by(worker_id)))
 

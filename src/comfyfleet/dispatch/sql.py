@@ -71,6 +71,14 @@ def confirm_attempts() -> sa.Update:
 
 
 @cache
+def workers_with_leases() -> sa.Select[Any]:
+    b = batch_rows("b", {"worker_id": sa.Uuid()})
+    return sa.select(d.c.worker_id).join(
+        b, sa.and_(d.c.worker_id == b.c.worker_id, d.c.status == constant(DispatchStatus.LEASED))
+    )
+
+
+@cache
 def held_leases() -> sa.Select[Any]:
     b = batch_rows("b", LEASE_KEY)
     return (

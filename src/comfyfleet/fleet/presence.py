@@ -81,8 +81,12 @@ async def touch_workers(tx: ControlTx, sightings: Sequence[Sighting]) -> None:
 
 
 async def own_workflows(tx: ControlTx, worker_ids: Collection[WorkerId]) -> list[tuple[WorkerId, WorkflowId]]:
-    """What workers registered with by name, as far as it is active."""
+    """What workers registered with by name, active or not."""
     return [(row.worker_id, row.workflow_id) for row in await tx.all(sql.own_workflows(sorted(worker_ids)))]
+
+
+async def active_workflows(tx: ControlTx) -> frozenset[WorkflowId]:
+    return frozenset(row.id for row in await tx.all(sql.active_workflows()))
 
 
 async def fleet_workflows(tx: ControlTx, fleet_id: FleetId) -> frozenset[WorkflowId]:

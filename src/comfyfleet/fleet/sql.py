@@ -235,12 +235,13 @@ def touch() -> sa.Update:
 
 def own_workflows(row_ids: list[WorkerId]) -> sa.Select[Any]:
     b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in row_ids])
-    return (
-        sa.select(worker_workflows.c.worker_id, worker_workflows.c.workflow_id)
-        .join(b, b.c.id == worker_workflows.c.worker_id)
-        .join(workflows, workflows.c.id == worker_workflows.c.workflow_id)
-        .where(workflows.c.is_active)
+    return sa.select(worker_workflows.c.worker_id, worker_workflows.c.workflow_id).join(
+        b, b.c.id == worker_workflows.c.worker_id
     )
+
+
+def active_workflows() -> sa.Select[Any]:
+    return sa.select(workflows.c.id).where(workflows.c.is_active)
 
 
 def forget_workflows(row_id: WorkerId) -> sa.Delete:

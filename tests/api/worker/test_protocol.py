@@ -402,3 +402,22 @@ async def test_a_house_whose_database_is_away_says_so(yard: Yard, house: House) 
     assert await worker.poll() is None
     await house.desk._central.engine.dispose()
     assert await worker.poll() is None  # connections come back by themselves
+
+
+async def test_who_finds_others_waiting_waits_without_asking_the_queue(yard: Yard) -> None:
+    workers = [await yard.elsewhere(f"10.0.1.{number}").register(f"w-{number}") for number in range(3)]
+    first = asyncio.create_task(workers[0].poll(wait_seconds=20))
+    await yard.parked(1)
+    assert await workers[1].poll() is None  # what it may run is remembered from here on
+    asked = yard.house.desk.polls.batches
+    second = asyncio.create_task(workers[1].poll(wait_seconds=20, poll_id="p-1"))
+    await yard.parked(2)
+    assert yard.house.desk.polls.batches == asked
+    ids = {str(await yard.add()), str(await yard.add())}
+    assert {(await asyncio.wait_for(each, 5))["dispatch_id"] for each in (first, second)} == ids
+    # A lost reply comes again, whoever else waits.
+    third = asyncio.create_task(workers[2].poll(wait_seconds=20))
+    await yard.parked(1)
+    again = await asyncio.wait_for(workers[1].poll(wait_seconds=20, poll_id="p-1"), 5)
+    assert again["dispatch_id"] == second.result()["dispatch_id"]
+    third.cancel()

@@ -82,7 +82,7 @@ class Trial:
     async def lease(self, *, give_back: bool) -> None:
         ask = Ask(self.holder, frozenset(self.lanes), 1000)
         async with self.database.control_tx() as tx:
-            grant = (await dispatch.lease_dispatches(tx, [ask], Leasing(SIGNER, RULES))).get(ask)
+            grant = (await dispatch.lease_dispatches(tx, [ask], Leasing(SIGNER, RULES))).grants.get(ask)
             if grant is not None and give_back:
                 report = Report(LeaseProof(grant.dispatch_id, grant.token, self.holder), "r", error="spot")
                 await dispatch.requeue_dispatch(tx, report, signer=SIGNER, rules=RULES, chance=0.5)

@@ -133,7 +133,7 @@ def queue(house: House) -> Queue:
 
 async def test_a_dispatch_is_enqueued_once_per_id(queue: Queue) -> None:
     same = DispatchId(new_id())
-    await asyncio.gather(*(queue.add(id=same) for _ in range(8)))
+    await asyncio.gather(*(queue.place(id=same) for _ in range(8)))
     holder = a_holder()
     assert await queue.lease(holder) is not None
     assert await queue.lease(holder) is None
