@@ -76,7 +76,7 @@ class Polls:
             if served.grant is not None:
                 return served.grant
             left = ends - time.monotonic()
-            if left <= 0 or not served.workflows:
+            if left <= 0:
                 return None
             wake = await self._wait(poll, served.workflows, left)
             if wake.lane is None:
