@@ -1,0 +1,78 @@
+"""What two replicas do to each other when they reach for the same rows."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+import sqlalchemy as sa
+
+from comfyfleet import dispatch
+from comfyfleet.db import ControlTx
+from comfyfleet.db.tables import ai_job_dispatches, failover_blocks
+from comfyfleet.dispatch import Ask, FailureClass, Leased, Leasing
+from comfyfleet.house import House
+from comfyfleet.kernel.ids import LaneId, WorkflowId, new_id
+from tests.conftest import ManualClock
+from tests.database.dispatch.test_queue import RULES, SIGNER, Queue, a_holder
+
+
+async def lease(tx: ControlTx, asks: Sequence[Ask]) -> Leased:
+    return await dispatch.lease_dispatches(tx, asks, Leasing(SIGNER, RULES))
+
+
+async def lease_alone(house: House, asks: Sequence[Ask]) -> Leased:
+    """As the desk does it, on the desk's own connections."""
+    async with house.desk._central.control_tx() as tx:
+        return await lease(tx, asks)
+
+
+async def until_waiting(house: House, count: int) -> None:
+    """Until so many wait for a lock that somebody else has."""
+    if house.central.engine.dialect.name == "sqlite":
+        return  # there a second transaction does not even begin
+    async with asyncio.timeout(10), house.central.engine.connect() as connection:
+        waiting = sa.text("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
+        while await connection.scalar(waiting) != count:  # noqa: ASYNC110 a lock tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_a_probe_whose_job_another_replica_took_is_no_probe(house: House, clock: ManualClock) -> None:
+    """Else the block would stay shut until the run deadline, and wait for a job that somebody else has."""
+    queue, blocked, other = Queue(house), a_holder(), a_holder()
+    await queue.add()
+    grant = await queue.lease(blocked)
+    assert grant is not None
+    await queue.fail(grant, blocked, FailureClass.EXECUTION_ERROR)
+    clock.advance(RULES.block_cooldown_s + 1)
+    await queue.add()
+    lanes = await queue.all_lanes()
+    async with house.control_tx() as tx:
+        taken = await lease(tx, [Ask(other, lanes, leases_max=1)])
+        probing = asyncio.create_task(lease_alone(house, [Ask(blocked, lanes, leases_max=1)]))
+        await until_waiting(house, 1)
+    assert len(taken.grants) == 1
+    assert (await probing).grants == {}
+    async with house.control_tx() as tx:
+        [block] = await tx.all(sa.select(failover_blocks))
+    assert (block.worker_id, block.probe_dispatch_id) == (blocked.worker_id, None)
+    await queue.add()
+    assert await queue.lease(blocked) is not None, "the next job is its probe"
+
+
+async def test_replicas_that_choose_the_same_jobs_in_another_order_do_not_lock_each_other_out(house: House) -> None:
+    if house.central.engine.dialect.name == "sqlite":
+        pytest.skip("there one writes at a time")
+    queue, lanes = Queue(house), list[LaneId]()
+    for _ in range(3):
+        places = await queue.place(workflow_id=WorkflowId(new_id()))
+        lanes += [place.lane for place in places.values()]
+    first = [Ask(a_holder(), frozenset([lane]), leases_max=1) for lane in lanes]
+    second = [Ask(a_holder(), frozenset([lane]), leases_max=1) for lane in reversed(lanes)]
+    async with house.control_tx() as tx:
+        # The one in the middle is held until each of the two has taken its first, unless both begin with the same.
+        d = ai_job_dispatches
+        await tx.all(sa.select(d.c.id).where(d.c.lane == lanes[1]).with_for_update())
+        both = [asyncio.create_task(lease_alone(house, asks)) for asks in (first, second)]
+        await until_waiting(house, 2)
+    leased = await asyncio.gather(*both)
+    assert sum(len(each.grants) for each in leased) == 3
