@@ -26,13 +26,13 @@ async def lease_alone(house: House, asks: Sequence[Ask]) -> Leased:
         return await lease(tx, asks)
 
 
-async def until_waiting(house: House, count: int) -> None:
-    """Until so many wait for a lock that somebody else has."""
+async def until_stuck(house: House, tasks: "Sequence[asyncio.Task[Leased]]") -> None:
+    """Until each of them is through, or waits for a lock that somebody else has."""
     if house.central.engine.dialect.name == "sqlite":
         return  # there a second transaction does not even begin
     async with asyncio.timeout(10), house.central.engine.connect() as connection:
         waiting = sa.text("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
-        while await connection.scalar(waiting) != count:  # noqa: ASYNC110 a lock tells nobody
+        while await connection.scalar(waiting) < sum(not task.done() for task in tasks):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -49,7 +49,7 @@ async def test_a_probe_whose_job_another_replica_took_is_no_probe(house: House, 
     async with house.control_tx() as tx:
         taken = await lease(tx, [Ask(other, lanes, leases_max=1)])
         probing = asyncio.create_task(lease_alone(house, [Ask(blocked, lanes, leases_max=1)]))
-        await until_waiting(house, 1)
+        await until_stuck(house, [probing])
     assert len(taken.grants) == 1
     assert (await probing).grants == {}
     async with house.control_tx() as tx:
@@ -59,20 +59,27 @@ async def test_a_probe_whose_job_another_replica_took_is_no_probe(house: House, 
     assert await queue.lease(blocked) is not None, "the next job is its probe"
 
 
-async def test_replicas_that_choose_the_same_jobs_in_another_order_do_not_lock_each_other_out(house: House) -> None:
+@pytest.mark.parametrize("jobs", [3, 30])
+async def test_replicas_that_choose_the_same_jobs_in_another_order_do_not_lock_each_other_out(
+    house: House, jobs: int
+) -> None:
+    """In which order a statement reaches for its rows is the planner's choice, and it learns from what is there."""
     if house.central.engine.dialect.name == "sqlite":
         pytest.skip("there one writes at a time")
     queue, lanes = Queue(house), list[LaneId]()
-    for _ in range(3):
+    for _ in range(jobs):
         places = await queue.place(workflow_id=WorkflowId(new_id()))
         lanes += [place.lane for place in places.values()]
+    async with house.central.engine.connect() as connection:
+        await connection.execute(sa.text("ANALYZE ai_job_dispatches"))
+        await connection.commit()
     first = [Ask(a_holder(), frozenset([lane]), leases_max=1) for lane in lanes]
     second = [Ask(a_holder(), frozenset([lane]), leases_max=1) for lane in reversed(lanes)]
     async with house.control_tx() as tx:
-        # The one in the middle is held until each of the two has taken its first, unless both begin with the same.
+        # The one in the middle is held, until each of the two has come so far from its own end.
         d = ai_job_dispatches
-        await tx.all(sa.select(d.c.id).where(d.c.lane == lanes[1]).with_for_update())
+        await tx.all(sa.select(d.c.id).where(d.c.lane == lanes[jobs // 2]).with_for_update())
         both = [asyncio.create_task(lease_alone(house, asks)) for asks in (first, second)]
-        await until_waiting(house, 2)
+        await until_stuck(house, both)
     leased = await asyncio.gather(*both)
-    assert sum(len(each.grants) for each in leased) == 3
+    assert sum(len(each.grants) for each in leased) >= jobs - 1
