@@ -31,6 +31,11 @@ async def start_probe(
     return await tx.maybe(statement) is not None
 
 
+async def give_up_probe(tx: ControlTx, worker_id: WorkerId, structure_hash: str, dispatch_id: DispatchId) -> None:
+    """This worker's alone: the same job may be another's probe."""
+    await tx.run(sql.give_up_probe(worker_id, structure_hash, dispatch_id))
+
+
 async def learn_from_success(tx: ControlTx, pairs: Sequence[tuple[WorkerId, LaneId]]) -> list[Any]:
     """Success deletes the block, and one of the whole server. Those that were there come back."""
     if not pairs:

@@ -63,7 +63,9 @@ async def lease_dispatches(tx: ControlTx, polls: Sequence[Ask], leasing: Leasing
             break
         heads, cut = await _look(tx, left, lanes, leasing, past_blocks=bool(blocked))
         pairings = match(left, heads, blocked, leasing.turns, cut=cut)
-        claimed = await _claim(tx, [each for each in pairings if await _may_probe(tx, each)], leasing)
+        allowed = [each for each in pairings if await _may_probe(tx, each)]
+        claimed = await _claim(tx, allowed, leasing)
+        await _give_up_probes(tx, [each for each in allowed if each.ask not in claimed])
         taken = {pairing.head for pairing in pairings}
         if leasing.floors is not None:
             leasing.floors.rise(heads, taken)
@@ -150,6 +152,13 @@ async def _may_probe(tx: ControlTx, pairing: Pairing) -> bool:
     return await blocks.start_probe(
         tx, pairing.ask.holder.worker_id, pairing.probes, head.id, probe_s=head.run_deadline_s
     )
+
+
+async def _give_up_probes(tx: ControlTx, lost: Sequence[Pairing]) -> None:
+    """Another replica was faster: what it took is no probe of this worker, and the next job may be."""
+    for pairing in lost:
+        if pairing.probes is not None:
+            await blocks.give_up_probe(tx, pairing.ask.holder.worker_id, pairing.probes, pairing.head.id)
 
 
 async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -> dict[Ask, Grant]:

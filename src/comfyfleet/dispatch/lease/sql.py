@@ -73,18 +73,23 @@ def heads(*, tenants: bool) -> sa.Select[Any]:
 
 @cache
 def claim() -> sa.Update:
-    """Only rows that still wait, at the epoch that was seen: of two who saw the same head, one gets it."""
-    b = batch_rows("b", LEASE_KEY)
+    """Only rows that still wait, at the epoch that was seen: of two who saw the same head, one gets it.
+
+    The other does not wait for it: each may have rows that the other wants, and in what order is the planner's choice.
+    """
+    b, waits = batch_rows("b", LEASE_KEY), d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE))
+    seen = sa.select(*b.c).join(d, d.c.id == b.c.id).where(waits, d.c.epoch == b.c.epoch - 1)
+    free = seen.with_for_update(of=d, skip_locked=True).cte("free")
     return (
         sa.update(d)
-        .where(d.c.id == b.c.id, d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE)), d.c.epoch == b.c.epoch - 1)
+        .where(d.c.id == free.c.id, waits, d.c.epoch == free.c.epoch - 1)
         .values(
             status=DISPATCH.target(DispatchEvent.LEASE),
             epoch=d.c.epoch + 1,
             attempts=d.c.attempts + 1,
-            lease_hash=b.c.lease_hash,
-            worker_id=b.c.worker_id,
-            incarnation=b.c.incarnation,
+            lease_hash=free.c.lease_hash,
+            worker_id=free.c.worker_id,
+            incarnation=free.c.incarnation,
             leased_at=now(),
             provider_job_id=None,
             service_submitted_at=None,
