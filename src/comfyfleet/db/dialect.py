@@ -157,6 +157,11 @@ def batch(rows: Sequence[dict[str, Any]]) -> str:
     return msgspec.json.encode(rows).decode()
 
 
+def ordered_batch(rows: Sequence[dict[str, Any]]) -> str:
+    """By id. Two batches that lock the same rows must take them in one order, or each may wait for the other."""
+    return batch(sorted(rows, key=lambda row: row["id"].int))
+
+
 @compiles(_BatchRows)
 @compiles(_BatchRows, "postgresql")
 def _postgresql_rows(element: _BatchRows, compiler: SQLCompiler, **kw: Any) -> str:

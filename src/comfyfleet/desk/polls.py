@@ -12,7 +12,7 @@ from comfyfleet import dispatch, fleet
 from comfyfleet.db import Database
 from comfyfleet.desk.coalesce import Coalescer
 from comfyfleet.desk.roster import Roster
-from comfyfleet.desk.waiting import HOPS_MAX, Routing, WaitingRoom, Wake
+from comfyfleet.desk.waiting import HOPS_MAX, Routing, Waiter, WaitingRoom, Wake
 from comfyfleet.dispatch import Ask, Grant, Holder, Leased, LeaseProof, Leasing, Place, Report
 from comfyfleet.fleet import Standing, Worker, WorkerStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError
@@ -35,12 +35,13 @@ class Poll(Struct, frozen=True, eq=False):
     leases_max: int
     warm: frozenset[str] = frozenset()
     poll_id: str | None = None
+    idle: bool = True  # it could start at once; else it looks ahead while it runs another
 
 
 class Served(Struct, frozen=True, eq=False):
     grant: Grant | None
     workflows: frozenset[WorkflowId]  # what it may run: nothing, for one that drains or has not been approved
-    waiting: frozenset[LaneId]
+    waiting: frozenset[LaneId]  # where somebody still waits, or may: not every lane is looked at for everybody
 
 
 def _routings(poll: Poll, workflows: frozenset[WorkflowId]) -> list[Routing]:
@@ -71,12 +72,11 @@ class Polls:
             if wake.lane is None:
                 return None
         while True:
-            served = await self._served.ask(poll)
+            served = await self._ask_for(poll, wake)
             if served.grant is not None:
                 return served.grant
-            self._pass_on(wake, served.waiting)
             left = ends - time.monotonic()
-            if left <= 0 or not served.workflows:
+            if left <= 0:
                 return None
             wake = await self._wait(poll, served.workflows, left)
             if wake.lane is None:
@@ -97,16 +97,26 @@ class Polls:
             holding = await dispatch.workers_with_leases(tx, workers)
         return [worker in holding for worker in workers]
 
+    async def _ask_for(self, poll: Poll, wake: Wake) -> Served:
+        try:
+            served = await self._served.ask(poll)
+        except BaseException:
+            # Refused, or its caller hung up: what it was woken for is still there.
+            self._pass_on(wake, {wake.lane})
+            raise
+        if served.grant is None:
+            self._pass_on(wake, served.waiting if served.workflows else {wake.lane})
+        return served
+
     async def _wait(self, poll: Poll, workflows: frozenset[WorkflowId], left_s: float) -> Wake:
-        waiter = self.room.park(poll.worker.id, _routings(poll, workflows), poll.warm)
+        waiter = self.room.park(poll.worker.id, _routings(poll, workflows), poll.warm, idle=poll.idle)
         try:
             async with asyncio.timeout(left_s):
                 return await waiter.woken
         except TimeoutError:
-            return NO_WAKE
+            return _wake_of(waiter)
         except asyncio.CancelledError:
-            if waiter.woken.done() and not waiter.woken.cancelled():
-                self._pass_on(waiter.woken.result(), {waiter.woken.result().lane})
+            self._pass_on(_wake_of(waiter), {_wake_of(waiter).lane})
             raise
         finally:
             self.room.leave(waiter)
@@ -168,7 +178,7 @@ class Polls:
                 await dispatch.requeue_dispatch(
                     tx, report, signer=self._leasing.signer, rules=self._leasing.rules, chance=0.5
                 )
-            self.room.wake(grant.lane)
+            self.came_back([grant.lane.id])
 
     def somebody_waits_for(self, lane: LaneId, *, but: WorkerId) -> bool:
         book = self._leasing.book
@@ -208,3 +218,8 @@ class Polls:
             found = await dispatch.count_heads(tx, lanes, each=LOOK_AHEAD)
         for lane, count in found.items():
             self.room.wake(self._leasing.book[lane], count=count)
+
+
+def _wake_of(waiter: Waiter) -> Wake:
+    """It may have been woken in the moment in which its time was over."""
+    return waiter.woken.result() if waiter.woken.done() and not waiter.woken.cancelled() else NO_WAKE

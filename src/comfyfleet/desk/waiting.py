@@ -27,6 +27,7 @@ class Waiter:
     worker_id: WorkerId
     routings: Collection[Routing]
     warm: Collection[str]
+    idle: bool  # could start now; one that is busy only looks ahead
     woken: "asyncio.Future[Wake]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -35,23 +36,25 @@ class WaitingRoom:
         # Dicts as ordered sets: who came first is woken first.
         self._by_routing: dict[Routing, dict[Waiter, None]] = {}
         self._by_warmth: dict[tuple[Routing, str], dict[Waiter, None]] = {}
-        self._count = 0
+        self._waiters: set[Waiter] = set()
         self._closed = False
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._waiters)
 
     @property
     def routings(self) -> Collection[Routing]:
         """What somebody waits for."""
         return self._by_routing.keys()
 
-    def park(self, worker_id: WorkerId, routings: Collection[Routing], warm: Collection[str]) -> Waiter:
-        waiter = Waiter(worker_id, routings, warm)
+    def park(
+        self, worker_id: WorkerId, routings: Collection[Routing], warm: Collection[str], *, idle: bool = True
+    ) -> Waiter:
+        waiter = Waiter(worker_id, routings, warm, idle)
         if self._closed:
             waiter.woken.set_result(Wake())
             return waiter
-        self._count += 1
+        self._waiters.add(waiter)
         for routing in routings:
             self._by_routing.setdefault(routing, {})[waiter] = None
             for structure_hash in warm:
@@ -65,15 +68,18 @@ class WaitingRoom:
     def wake(self, lane: Lane, *, count: int = 1, hops: int = 0) -> int:
         """How many were there to be woken."""
         routing: Routing = (lane.workflow_id, lane.provider.value)
-        for done in range(count):
+        woken = 0
+        while woken < count:
             waiters = self._by_warmth.get((routing, lane.structure_hash)) or self._by_routing.get(routing)
             if not waiters:
-                return done
+                break
             waiter = next(iter(waiters))
             self._remove(waiter)
+            # One whose time is over at this very moment takes nothing, and must not count.
             if not waiter.woken.done():
                 waiter.woken.set_result(Wake(lane.id, hops))
-        return count
+                woken += 1
+        return woken
 
     def somebody_waits_for_each(self, routings: Collection[Routing]) -> bool:
         return not self._closed and all(routing in self._by_routing for routing in routings)
@@ -81,30 +87,29 @@ class WaitingRoom:
     def wants(self, lane: Lane, *, but: WorkerId) -> bool:
         """Does somebody else stand idle who could run this?"""
         waiters = self._by_routing.get((lane.workflow_id, lane.provider.value), {})
-        return any(waiter.worker_id != but for waiter in waiters)
+        return any(waiter.idle and waiter.worker_id != but for waiter in waiters)
 
     def close(self) -> None:
         """The server stops: all go away with empty hands, and ask another replica."""
         self._closed = True
-        for waiter in {waiter for waiters in self._by_routing.values() for waiter in waiters}:
+        for waiter in list(self._waiters):
             self._remove(waiter)
             if not waiter.woken.done():
                 waiter.woken.set_result(Wake())
 
     def _remove(self, waiter: Waiter) -> None:
-        found = False
+        if waiter not in self._waiters:
+            return
+        self._waiters.discard(waiter)
         for routing in waiter.routings:
-            found |= _discard(self._by_routing, routing, waiter)
+            _discard(self._by_routing, routing, waiter)
             for structure_hash in waiter.warm:
                 _discard(self._by_warmth, (routing, structure_hash), waiter)
-        self._count -= found
 
 
-def _discard(index: "dict[_Key, dict[Waiter, None]]", key: "_Key", waiter: Waiter) -> bool:
+def _discard(index: "dict[_Key, dict[Waiter, None]]", key: "_Key", waiter: Waiter) -> None:
     waiters = index.get(key)
-    if waiters is None or waiter not in waiters:
-        return False
-    del waiters[waiter]
-    if not waiters:
-        del index[key]
-    return True
+    if waiters is not None:
+        waiters.pop(waiter, None)
+        if not waiters:
+            del index[key]

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.json import encode
 
 from comfyfleet.db import ControlTx
-from comfyfleet.db.dialect import batch
+from comfyfleet.db.dialect import batch, ordered_batch
 from comfyfleet.dispatch import blocks, everywhere, sql
 from comfyfleet.dispatch.failures import POLICIES, FailureClass
 from comfyfleet.dispatch.heartbeat import lease_key
@@ -37,7 +37,7 @@ async def complete_dispatches(
     tx: ControlTx, reports: Sequence[Report], *, signer: LeaseSigner
 ) -> dict[DispatchId, Ended | LeaseLost]:
     """Each by its own lease: one that is lost does not hold up the others."""
-    rows = await tx.all(sql.finish(DispatchEvent.COMPLETE), rows=batch([_row(report) for report in reports]))
+    rows = await tx.all(sql.finish(DispatchEvent.COMPLETE), rows=ordered_batch([_row(each) for each in reports]))
     by_id = {report.proof.dispatch_id: report for report in reports}
     ended = await close_attempts(tx, rows, by_id, reason="completed")
     await blocks.learn_from_success(tx, [(by_id[row.id].proof.holder.worker_id, row.lane) for row in rows])

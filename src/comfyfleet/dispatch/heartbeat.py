@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from comfyfleet.db import ControlTx
-from comfyfleet.db.dialect import batch
+from comfyfleet.db.dialect import ordered_batch
 from comfyfleet.dispatch import sql
 from comfyfleet.dispatch.model import LeaseProof, QueueRules
 from comfyfleet.dispatch.tokens import epoch_of
@@ -35,11 +35,13 @@ async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRul
         {**lease_key(beat.proof), "provider_job_id": beat.provider_job_id, "service_status": beat.service_status}
         for beat in beats
     ]
-    extended = await tx.all(sql.extend(), rows=batch(rows), ttl_s=rules.lease_ttl_s)
-    await tx.run(sql.confirm_attempts(), rows=batch([{"id": row["id"], "epoch": row["epoch"]} for row in rows]))
-    return {
-        row.id: Extended(row.lease_s, row.deadline_s, row.cancel_requested_at is not None, row.lane) for row in extended
+    found = await tx.all(sql.extend(), rows=ordered_batch(rows), ttl_s=rules.lease_ttl_s)
+    extended = {
+        row.id: Extended(row.lease_s, row.deadline_s, row.cancel_requested_at is not None, row.lane) for row in found
     }
+    confirmed = [{"id": row["id"], "epoch": row["epoch"]} for row in rows if row["id"] in extended]
+    await tx.run(sql.confirm_attempts(), rows=ordered_batch(confirmed))
+    return extended
 
 
 def lease_key(proof: LeaseProof) -> dict[str, Any]:

@@ -89,6 +89,17 @@ def held_leases() -> sa.Select[Any]:
     )
 
 
+def leases_with_nonces(worker_id: WorkerId) -> sa.Select[Any]:
+    """What a worker holds, in whatever life, held on to until the transaction ends."""
+    return (
+        sa.select(d.c.id, d.c.epoch, d.c.lease_hash, d.c.worker_id, d.c.incarnation, a.c.nonce)
+        .join(a, sa.and_(a.c.dispatch_id == d.c.id, a.c.epoch == d.c.epoch))
+        .where(d.c.status == constant(DispatchStatus.LEASED), d.c.worker_id == worker_id)
+        .order_by(d.c.id)
+        .with_for_update(of=d)
+    )
+
+
 REBIND: dict[str, Any] = {**LEASE_KEY, "new_hash": sa.Text(), "new_incarnation": sa.BigInteger()}
 
 

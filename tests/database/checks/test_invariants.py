@@ -138,7 +138,7 @@ async def world(house: House) -> World:
     await made.run_one("failed", FailureClass.USER_INPUT)
     await made.queue.cancel(await made.add("cancelled"))
     await made.settle("cancelled", "cancelled")
-    for name in ("leased", "ahead"):
+    for name in ("leased", "ahead", "uploading"):
         await made.add(name)
         assert await made.queue.lease(made.holder) is not None
     await made.add("queued")

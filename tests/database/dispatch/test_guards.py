@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from msgspec import structs
 from sqlalchemy.exc import IntegrityError
 
 from comfyfleet import dispatch
@@ -13,6 +14,7 @@ from comfyfleet.dispatch.lease import sql as lease_sql
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import LeaseLost
 from comfyfleet.kernel.ids import DispatchId, new_id
+from comfyfleet.kernel.secret import Secret
 from tests.conftest import ManualClock
 from tests.database.dispatch.test_queue import Queue, a_holder
 
@@ -112,3 +114,14 @@ async def test_of_two_probes_the_second_is_refused(queue: Queue, house: House, c
 
 def dispatch_id_of(grant: dispatch.Grant) -> DispatchId:
     return grant.dispatch_id
+
+
+async def test_a_heartbeat_with_a_foreign_token_confirms_nobodys_attempt(queue: Queue, house: House) -> None:
+    dispatch_id, holder = await queue.add(), a_holder()
+    grant = await queue.lease(holder)
+    assert grant is not None
+    foreign = structs.replace(grant, token=Secret(f"{grant.epoch}.{'x' * 43}"))
+    assert await queue.beat(foreign, holder) is None
+    async with house.control_tx(read_only=True) as tx:
+        [attempt] = (await dispatch.get_dispatch(tx, dispatch_id)).attempts
+    assert attempt.confirmed_at is None

@@ -48,7 +48,9 @@ class Queue:
     rules: QueueRules = field(default_factory=QueueRules)
 
     async def add(self, **given: Any) -> DispatchId:
-        return next(iter(await self.place(**given)))
+        dispatch_id = DispatchId(given.pop("id", None) or new_id())
+        await self.place(id=dispatch_id, **given)
+        return dispatch_id
 
     async def place(self, **given: Any) -> dict[DispatchId, Place]:
         new = NewDispatch(

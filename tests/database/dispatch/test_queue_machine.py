@@ -3,282 +3,379 @@
 import asyncio
 import random
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
 
-from comfyfleet import dispatch
-from comfyfleet.checks import QUEUE, Finding, check_invariants
+from comfyfleet import dispatch, fleet, workflows
 from comfyfleet.db import Database, open_database
+from comfyfleet.desk import Poll
 from comfyfleet.dispatch import (
-    Ask,
     Beat,
-    DispatchStatus,
     Ended,
     FailureClass,
-    Grant,
     Holder,
     LeaseProof,
     LeaseSigner,
-    Leasing,
     NewDispatch,
     Provider,
     QueueRules,
     Report,
 )
-from comfyfleet.dispatch.failures import POLICIES
-from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId, WorkflowId, new_id
+from comfyfleet.fleet import FleetRules, NewWorker, Registration, Worker, WorkerEvent
+from comfyfleet.kernel.errors import FleetError, LeaseLost, NotWaiting
+from comfyfleet.kernel.ids import DispatchId, TenantId, WorkflowId, new_id
 from comfyfleet.kernel.secret import Secret
 from tests.conftest import Databases, ManualClock
+from tests.database.dispatch.queue_model import WAITING, Held, Model
+from tests.database.dispatch.truths import broken_truths
+from tests.database.dispatch.ways import Answer, Desks, Verbs
 
-RULES = QueueRules(lease_ttl_s=60, grace_s=15, max_attempts=3, max_releases=2, run_deadline_s=600)
+RULES = QueueRules(
+    lease_ttl_s=60, grace_s=15, max_attempts=3, max_releases=2, run_deadline_s=600, queue_deadline_s=5000
+)
 SIGNER = LeaseSigner(Secret("the key that signs leases in tests"))
-WORKERS = st.integers(min_value=0, max_value=2)
-
-
-@dataclass
-class Expected:
-    """What the model knows of one dispatch."""
-
-    status: str = "queued"
-    epoch: int = 0
-    attempts: int = 0
-    releases: int = 0
-    worker: int | None = None
-
-    @property
-    def exhausted(self) -> bool:
-        return self.attempts >= RULES.max_attempts + self.releases
-
-
-@dataclass(frozen=True)
-class Held:
-    """A lease somebody once got. Whether it still counts is what the test is about."""
-
-    grant: Grant
-    worker: int
+SLOTS = 3
+# Two that come and go, fail and are blocked; and one that takes whatever waits.
+WORKERS, TAKER = st.integers(0, 1), 2
+DESK = st.integers(0, 1)
+GRAPH = b'{"1": {"class_type": "KSampler", "inputs": {}}}'
+ROWS = "SELECT id, status, epoch, attempts, releases, priority FROM ai_job_dispatches WHERE workflow_id = :w"
 
 
 class QueueMachine(RuleBasedStateMachine):
     runner: ClassVar[asyncio.Runner]
     database: ClassVar[Database]
     clock: ClassVar[ManualClock]
+    way: ClassVar[type[Verbs] | type[Desks]]
 
     leases = Bundle("leases")
+    # Calls that ended a lease, or tried to, with the answer they got.
+    calls = Bundle("calls")
 
     def __init__(self) -> None:
         super().__init__()
-        # A workflow, lanes, workers and tenants of this example's own, in one shared database.
-        self.workflow, self.hash = WorkflowId(new_id()), new_id().hex
+        # A workflow, workers and tenants of this example's own, in one shared database.
         self.tenants = [TenantId(new_id()) for _ in range(2)]
-        self.holders = [Holder(WorkerId(new_id()), 1) for _ in range(3)]
-        self.rows: dict[DispatchId, Expected] = {}
-        self.lanes: set[LaneId] = set()
-        self.order = random.Random(7)
+        self.model = Model(RULES, self.clock)
+        self.names = [f"w-{number}-{new_id().hex}" for number in range(3)]
+        self.chance = random.Random(7)
+        self.workflow = self.do(self._make_workflow())
+        self.workers = [self.do(self._register(number)).worker for number in range(3)]
+        self.at = self.way(self.database, self.workflow, SIGNER, RULES)
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.runner.run(work)
 
-    async def tx(self, verb: Any, *arguments: Any, **named: Any) -> Any:
+    def tx(self, verb: Any, *arguments: Any, **named: Any) -> Any:
+        async def work() -> Any:
+            async with self.database.control_tx() as tx:
+                return await verb(tx, *arguments, **named)
+
+        return self.do(work())
+
+    async def _make_workflow(self) -> WorkflowId:
+        slug = f"flow-{new_id().hex}"
         async with self.database.control_tx() as tx:
-            return await verb(tx, *arguments, **named)
+            made = await workflows.add_workflow(tx, slug=slug, name=slug, graph=GRAPH, structure_hash=slug)
+        return made.id
 
-    def is_current(self, held: Held) -> bool:
-        row = self.rows[held.grant.dispatch_id]
-        return row.status == "leased" and row.epoch == held.grant.epoch and row.worker == held.worker
+    async def _register(self, number: int) -> Registration:
+        new = NewWorker(self.names[number], "127.0.0.1", max_concurrency=1000 if number == TAKER else SLOTS)
+        async with self.database.control_tx() as tx:
+            return await fleet.register_worker(tx, new, fleet=None, own_workflows=[self.workflow], rules=FleetRules())
 
-    def report(self, held: Held, digest: str, **given: Any) -> Report:
-        return Report(LeaseProof(held.grant.dispatch_id, held.grant.token, self.holders[held.worker]), digest, **given)
+    def holder(self, number: int) -> Holder:
+        return Holder(self.workers[number].id, self.workers[number].incarnation)
 
-    @rule(tenant=st.integers(0, 1), priority=st.integers(0, 1), cost=st.floats(0.1, 100))
-    def create(self, tenant: int, priority: int, cost: float) -> None:
-        new = NewDispatch(
-            DispatchId(new_id()),
-            self.tenants[tenant],
-            "main",
-            self.workflow,
-            self.hash,
-            Provider.SELF_HOSTED,
-            b"{}",
-            priority=priority,
-            cost_s=cost,
-        )
-        lane = self.do(self.tx(dispatch.enqueue_dispatches, [new], rules=RULES))[new.id].lane
-        assert self.do(self.tx(dispatch.enqueue_dispatches, [new], rules=RULES)) == {}
-        self.lanes.add(lane)
-        self.rows[new.id] = Expected()
+    # ── work comes ──
 
-    @rule(target=leases, workers=st.lists(WORKERS, min_size=1, max_size=4), slots=st.integers(1, 3))
-    def lease(self, workers: list[int], slots: int) -> Any:
-        """Several polls in one batch, as the coalescer sends them."""
-        asks = {
-            Ask(self.holders[worker], frozenset(self.lanes), slots, poll_id=f"p{number}-{new_id().hex}"): worker
-            for number, worker in enumerate(workers)
-        }
-        granted = self.do(self.tx(dispatch.lease_dispatches, list(asks), Leasing(SIGNER, RULES))).grants
-        got = [self._count_lease(grant, asks[ask]) for ask, grant in granted.items()]
-        again = self.do(self.tx(dispatch.lease_dispatches, list(granted), Leasing(SIGNER, RULES))).grants
-        assert {ask: grant.token for ask, grant in again.items()} == {
-            ask: grant.token for ask, grant in granted.items()
-        }
-        return got[0] if got else None
+    @rule(tenant=st.integers(0, 1), priority=st.integers(0, 1), cost=st.floats(0.1, 100), count=st.integers(1, 3))
+    def create(self, tenant: int, priority: int, cost: float, count: int) -> None:
+        news = [
+            NewDispatch(
+                DispatchId(new_id()),
+                self.tenants[tenant],
+                "main",
+                self.workflow,
+                "structure",
+                Provider.SELF_HOSTED,
+                b"{}",
+                priority=priority,
+                cost_s=cost,
+            )
+            for _ in range(count)
+        ]
+        places = self.tx(dispatch.enqueue_dispatches, news, rules=RULES)
+        assert self.tx(dispatch.enqueue_dispatches, news, rules=RULES) == {}, "once per id"
+        self.on_the_loop(self.at.queued, places.values())
+        for new in news:
+            self.model.create(new.id, priority)
 
-    def _count_lease(self, grant: Grant, worker: int) -> Held:
-        row = self.rows[grant.dispatch_id]
-        assert row.status == "queued"
-        row.status, row.epoch, row.attempts, row.worker = "leased", row.epoch + 1, row.attempts + 1, worker
-        assert (grant.epoch, grant.attempt) == (row.epoch, row.attempts)
-        return Held(grant, worker)
+    def on_the_loop(self, tell: Any, *told: Any) -> None:
+        async def work() -> None:
+            tell(*told)
 
-    @rule(held=leases)
-    def heartbeat(self, held: Held | None) -> None:
-        if held is None:
-            return
-        beat = Beat(self.report(held, "").proof)
-        extended = self.do(self.tx(dispatch.extend_leases, [beat], rules=RULES))
-        assert (held.grant.dispatch_id in extended) is self.is_current(held)
+        self.do(work())
 
-    @rule(held=leases)
-    def complete(self, held: Held | None) -> None:
-        if held is None:
-            return
-        current = self.is_current(held)
-        report = self.report(held, "complete")
-        found = self.do(self.tx(dispatch.complete_dispatches, [report], signer=SIGNER))[held.grant.dispatch_id]
-        if current:
-            assert found == Ended(held.grant.dispatch_id, DispatchStatus.COMPLETED)
-            self.rows[held.grant.dispatch_id].status = "completed"
-        elif isinstance(found, Ended):
-            assert found.replayed
+    # ── work goes ──
 
-    @rule(held=leases, failure=st.sampled_from(list(FailureClass)))
-    def fail(self, held: Held | None, failure: FailureClass) -> None:
-        if held is None:
-            return
-        current, row = self.is_current(held), self.rows[held.grant.dispatch_id]
-        report = self.report(held, f"fail {failure}", failure=failure, error="x")
-        found = self.do(self.tx(dispatch.fail_dispatch, report, signer=SIGNER, rules=RULES, chance=0.0))
-        if not current:
-            assert not isinstance(found, Ended) or found.replayed
-            return
-        assert isinstance(found, Ended)
-        if POLICIES[failure].retried and not row.exhausted:
-            row.status = "delayed"
+    @rule(target=leases, workers=st.lists(WORKERS, min_size=1, max_size=4), slots=st.integers(1, SLOTS + 1), desk=DESK)
+    def poll(self, workers: list[int], slots: int, desk: int) -> Any:
+        """Several at once, and all again, for the replies were lost: whoever got a lease gets that one."""
+        polls = [self._poll(self.workers[worker], slots) for worker in workers]
+        self.at.at = desk
+        first, again = [self._leased(polls, workers) for _ in range(2)]
+        assert {poll: again[poll].grant.token for poll in first} == {poll: first[poll].grant.token for poll in first}
+        return multiple(*again.values())
+
+    def _leased(self, polls: list[Poll], workers: list[int]) -> dict[Poll, Held]:
+        found = {}
+        for poll, worker, grant in zip(polls, workers, self.do(self.at.poll(polls)), strict=True):
+            if grant is None or isinstance(grant, FleetError):
+                continue
+            known = self.model.rows[grant.dispatch_id].token == grant.token
+            holder = self.holder(worker)
+            found[poll] = Held(grant, worker, holder) if known else self.model.lease(grant, worker, holder)
+        return found
+
+    def _poll(self, worker: Worker, slots: int) -> Poll:
+        return Poll(worker, frozenset(["self_hosted"]), slots, poll_id=new_id().hex)
+
+    @rule(target=leases, desk=DESK)
+    def whatever_waits_is_found(self, desk: int) -> Any:
+        """By one that is neither full nor blocked: at once, or behind a floor once that has been lowered."""
+        poll = self._poll(self.workers[TAKER], 1000)
+        self.at.at = desk
+        [grant] = self.do(self.at.poll([poll]))
+        if grant is None:
+            self.at.a_second_passes()
+            [grant] = self.do(self.at.poll([poll]))
+        assert (grant is not None) == bool(self.model.waiting("queued"))
+        return multiple() if grant is None else self.model.lease(grant, TAKER, self.holder(TAKER))
+
+    # ── under a lease ──
+
+    @rule(held=st.lists(leases, min_size=1, max_size=4), again=st.booleans(), desk=DESK)
+    def heartbeat(self, held: list[Held], again: bool, desk: int) -> None:
+        beats = [Beat(self._proof(each, again=again)) for each in held]
+        current = [self.model.is_current(each, beat.proof.holder) for each, beat in zip(held, beats, strict=True)]
+        self.at.at = desk
+        assert self.do(self.at.beat(beats)) == current
+        for each, counts in zip(held, current, strict=True):
+            if counts:
+                self.model.beat(each)
+
+    def _proof(self, held: Held, *, again: bool) -> LeaseProof:
+        """By the process that got the lease, or by the one that has its name now."""
+        holder = self.holder(held.worker) if again else held.holder
+        return LeaseProof(held.grant.dispatch_id, held.grant.token, holder)
+
+    @rule(target=calls, held=st.lists(leases, min_size=1, max_size=4), again=st.booleans(), desk=DESK)
+    def complete(self, held: list[Held], again: bool, desk: int) -> Any:
+        reports = [Report(self._proof(each, again=again), "complete") for each in held]
+        self.at.at = desk
+        answers = self.do(self.at.complete(reports))
+        for each, report, answer in zip(held, reports, answers, strict=True):
+            if self._counts(each, report, answer):
+                assert answer.status == self.model.end(self.model[each], "completed")
+        return multiple(*zip(["complete"] * len(held), reports, answers, strict=True))
+
+    @rule(target=calls, held=leases, failure=st.sampled_from(list(FailureClass)), again=st.booleans(), desk=DESK)
+    def fail(self, held: Held, failure: FailureClass, again: bool, desk: int) -> Any:
+        report = Report(self._proof(held, again=again), f"fail {failure}", failure=failure, error="x")
+        self.at.at = desk
+        answer = self.do(self.at.fail(report))
+        if self._counts(held, report, answer):
+            row, expected = self.model[held], self.model.fail(self.model[held], failure)
+            if expected == "delayed" and isinstance(self.at, Desks) and dispatch.may_fail_everywhere(failure):
+                self.model.follow(row, answer.status, {"delayed", "failed"})
+            assert answer.status == row.status
+        return ("fail", report, answer)
+
+    @rule(target=calls, held=leases, again=st.booleans(), desk=DESK)
+    def requeue(self, held: Held, again: bool, desk: int) -> Any:
+        report = Report(self._proof(held, again=again), "requeue", error="spot")
+        self.at.at = desk
+        answer = self.do(self.at.requeue(report))
+        if self._counts(held, report, answer):
+            assert answer.status == self.model.requeue(self.model[held])
+        return ("requeue", report, answer)
+
+    def _counts(self, held: Held, report: Report, answer: Answer) -> bool:
+        """A call that counts is answered as new; any other is a repeated one, or is told that its lease is lost."""
+        current = self.model.is_current(held, report.proof.holder)
+        assert (isinstance(answer, Ended) and not answer.replayed) is current
+        return current
+
+    @rule(call=calls, desk=DESK)
+    def replay(self, call: tuple[str, Report, Answer], desk: int) -> None:
+        """However late it comes again, it gets the first answer, and nothing happens."""
+        verb, report, first = call
+        self.at.at = desk
+        answer = self.do(getattr(self.at, verb)([report] if verb == "complete" else report))
+        answer = answer[0] if verb == "complete" else answer
+        if isinstance(first, LeaseLost):
+            assert isinstance(answer, LeaseLost)
         else:
-            row.status = "cancelled" if failure is FailureClass.CANCELLED else "failed"
-        assert found.status == row.status
+            assert (answer.status, answer.replayed) == (first.status, True)
 
     @rule(held=leases)
-    def requeue(self, held: Held | None) -> None:
-        if held is None:
-            return
-        current, row = self.is_current(held), self.rows[held.grant.dispatch_id]
-        report = self.report(held, "requeue", error="spot")
-        found = self.do(self.tx(dispatch.requeue_dispatch, report, signer=SIGNER, rules=RULES, chance=0.0))
-        if not current:
-            assert not isinstance(found, Ended) or found.replayed
-            return
-        assert isinstance(found, Ended)
-        if row.releases < RULES.max_releases:
-            row.releases += 1
-            row.status = "queued"
-        else:
-            row.status = "failed" if row.exhausted else "queued"
-        assert found.status == row.status
+    def two_at_once(self, held: Held) -> None:
+        """Complete and requeue of one lease in the same instant: one is accepted, if the lease still stands."""
+        proof = LeaseProof(held.grant.dispatch_id, held.grant.token, held.holder)
 
-    @rule(which=st.integers(0, 50))
-    def cancel(self, which: int) -> None:
-        if not self.rows:
+        async def both() -> list[Any]:
+            given = [Report(proof, "c2")], Report(proof, "r2", error="x")
+            return await asyncio.gather(self.at.complete(given[0]), self.at.requeue(given[1]))
+
+        current = self.model.is_current(held, held.holder)
+        [completed], returned = self.do(both())
+        accepted = [isinstance(each, Ended) and not each.replayed for each in (completed, returned)]
+        assert accepted.count(True) == int(current)
+        if accepted[0]:
+            self.model.end(self.model[held], "completed")
+        elif accepted[1]:
+            assert returned.status == self.model.requeue(self.model[held])
+
+    # ── from outside ──
+
+    @rule(which=st.integers(0, 50), twice=st.booleans())
+    def cancel(self, which: int, twice: bool) -> None:
+        if not self.model.rows:
             return
-        dispatch_id = list(self.rows)[which % len(self.rows)]
-        row = self.rows[dispatch_id]
-        found = self.do(self.tx(dispatch.cancel_dispatch, dispatch_id))
-        if row.status in ("queued", "delayed"):
-            row.status = "cancelled"
-        assert found.status == row.status
+        dispatch_id = list(self.model.rows)[which % len(self.model.rows)]
+        for _ in range(1 + twice):
+            found = self.tx(dispatch.cancel_dispatch, dispatch_id)
+            assert found.status == self.model.cancel(self.model.rows[dispatch_id])
+
+    @rule(which=st.integers(0, 50), priority=st.integers(0, 2), desk=DESK)
+    def set_priority(self, which: int, priority: int, desk: int) -> None:
+        if not self.model.rows:
+            return
+        dispatch_id = list(self.model.rows)[which % len(self.model.rows)]
+        row = self.model.rows[dispatch_id]
+        if row.status not in WAITING:
+            with pytest.raises(NotWaiting):
+                self.tx(dispatch.set_priority, dispatch_id, priority)
+            return
+        moved = self.tx(dispatch.set_priority, dispatch_id, priority)
+        row.priority = priority
+        assert (moved.priority, moved.status) == (priority, row.status)
+        self.at.at = desk
+        self.on_the_loop(self.at.came_back, [moved.lane])
+
+    @rule(target=leases, worker=st.integers(0, 2), proven=st.lists(leases, max_size=4), desk=DESK)
+    def restart(self, worker: int, proven: list[Held], desk: int) -> Any:
+        """A new process of the same name. What its journal proves it goes on with; the rest goes back."""
+        before = self.holder(worker)
+        self.tx(self._pardon, worker)
+        proofs = [LeaseProof(each.grant.dispatch_id, each.grant.token, before) for each in proven]
+        good = {each.grant.dispatch_id: each for each in proven if self.model.is_current(each, before)}
+        tokens, returned = self.tx(self._take_over, worker, proofs)
+        self.at.at = desk
+        self.on_the_loop(self.at.taken_back, returned)
+        assert tokens.keys() == good.keys()
+        self._take_back(worker, returned, keep=tokens.keys())
+        return multiple(*(self.model.rebind(good[each], token, self.holder(worker)) for each, token in tokens.items()))
+
+    async def _pardon(self, tx: Any, worker: int) -> None:
+        found = await fleet.get_worker(tx, self.names[worker])
+        if found.status == "revoked":
+            await fleet.move_worker(tx, self.names[worker], WorkerEvent.APPROVE)
+
+    async def _take_over(self, tx: Any, worker: int, proofs: list[LeaseProof]) -> Any:
+        """As the endpoint does it, in one transaction."""
+        new = NewWorker(self.names[worker], "127.0.0.1", max_concurrency=self.workers[worker].max_concurrency)
+        made = await fleet.register_worker(tx, new, fleet=None, own_workflows=[self.workflow], rules=FleetRules())
+        self.workers[worker] = made.worker
+        tokens = await dispatch.rebind_leases(tx, proofs, to=self.holder(worker), signer=SIGNER, rules=RULES)
+        return tokens, await dispatch.return_leases(tx, made.worker.id, "worker_restarted", keep=tokens)
+
+    @rule(worker=WORKERS, desk=DESK)
+    def revoke(self, worker: int, desk: int) -> None:
+        self.tx(self._pardon, worker)
+        self.tx(fleet.move_worker, self.names[worker], WorkerEvent.REVOKE)
+        returned = self.tx(dispatch.return_leases, self.workers[worker].id, "revoked")
+        self.at.at = desk
+        self.on_the_loop(self.at.taken_back, returned)
+        self._take_back(worker, returned)
+        assert self.tx(dispatch.return_leases, self.workers[worker].id, "revoked") == []
+
+    def _take_back(self, worker: int, returned: list[Ended], *, keep: Any = ()) -> None:
+        taken = {each for each in self.model.held_by(worker) if each not in keep}
+        expected = {each: self.model.take_back(self.model.rows[each]) for each in taken}
+        assert {each.dispatch_id: each.status for each in returned} == expected
+
+    # ── time ──
 
     @rule(seconds=st.sampled_from([1, 10, 20, 70, 400, 700]))
     def time_passes(self, seconds: int) -> None:
         self.clock.advance(seconds)
 
     @rule()
-    def sweep(self) -> None:
-        self.do(self.tx(dispatch.expire_leases, rows=1000, chance=self.order))
-        self._follow({"leased": {"leased", "delayed", "failed"}})
+    def expire(self) -> None:
+        self.tx(dispatch.expire_leases, rows=1000, chance=self.chance)
+        self._follow(self.model.after_sweep)
+
+    @rule(desk=DESK)
+    def promote(self, desk: int) -> None:
+        lanes = self.tx(dispatch.promote_delayed, rows=1000)
+        self.at.at = desk
+        self.on_the_loop(self.at.came_back, lanes)
+        self._follow(self.model.after_promotion)
 
     @rule()
-    def promote(self) -> None:
-        self.do(self.tx(dispatch.promote_delayed, rows=1000))
-        self._follow({"delayed": {"delayed", "queued"}})
+    def fail_overdue(self) -> None:
+        self.tx(dispatch.fail_overdue, rows=1000)
+        self._follow(self.model.after_queue_deadline)
 
-    @rule(held=leases)
-    def two_at_once(self, held: Held | None) -> None:
-        """Complete and requeue of one lease in the same instant: at most one is accepted."""
-        if held is None or not self.is_current(held):
-            return
-        row = self.rows[held.grant.dispatch_id]
-
-        async def both() -> list[Any]:
-            return await asyncio.gather(
-                self.tx(dispatch.complete_dispatches, [self.report(held, "c2")], signer=SIGNER),
-                self.tx(
-                    dispatch.requeue_dispatch,
-                    self.report(held, "r2", error="x"),
-                    signer=SIGNER,
-                    rules=RULES,
-                    chance=0.0,
-                ),
-            )
-
-        completed, returned = self.do(both())
-        accepted = [
-            isinstance(completed[held.grant.dispatch_id], Ended),
-            isinstance(returned, Ended),
-        ]
-        assert accepted.count(True) == 1
-        self._follow({row.status: {"completed", "queued", "failed"}}, only=held.grant.dispatch_id)
-
-    def _follow(self, allowed: dict[str, set[str]], only: DispatchId | None = None) -> None:
-        """Where time decides, the model takes the database's word, if the move is one that may be."""
+    def _follow(self, allowed: Any) -> None:
         for dispatch_id, found in self.do(self._read()).items():
-            row = self.rows[dispatch_id]
-            if only is None or dispatch_id == only:
-                assert found.status == row.status or found.status in allowed.get(row.status, set())
-                row.status, row.releases = found.status, found.releases
+            row = self.model.rows[dispatch_id]
+            self.model.follow(row, found.status, allowed(row))
 
     async def _read(self) -> dict[DispatchId, Any]:
         async with self.database.engine.connect() as connection:
-            text = sa.text("SELECT id, status, epoch, attempts, releases FROM ai_job_dispatches WHERE workflow_id = :w")
-            bound = text.bindparams(sa.bindparam("w", self.workflow, type_=sa.Uuid())).columns(id=sa.Uuid())
+            bound = sa.text(ROWS).bindparams(sa.bindparam("w", self.workflow, type_=sa.Uuid())).columns(id=sa.Uuid())
             return {row.id: row for row in await connection.execute(bound)}
+
+    # ── after each step ──
 
     @invariant()
     def the_rows_are_as_the_model_says(self) -> None:
-        for dispatch_id, found in self.do(self._read()).items():
-            row = self.rows[dispatch_id]
-            assert (found.status, found.epoch, found.attempts) == (row.status, row.epoch, row.attempts)
+        found = {
+            dispatch_id: (row.status, row.epoch, row.attempts, row.releases, row.priority)
+            for dispatch_id, row in self.do(self._read()).items()
+        }
+        assert found == {
+            dispatch_id: (row.status, row.epoch, row.attempts, row.releases, row.priority)
+            for dispatch_id, row in self.model.rows.items()
+        }
 
     @invariant()
     def no_invariant_is_broken(self) -> None:
-        async def broken() -> list[Finding]:
-            async with self.database.control_tx(read_only=True) as tx:
-                found = await check_invariants(tx, QUEUE, database="central", rules=RULES)
-            return [each for each in found if each.state != "ok"]
+        assert self.do(broken_truths(self.database, RULES)) == []
 
-        assert self.do(broken()) == []
+    def teardown(self) -> None:
+        self.do(self.at.close())
 
 
-def test_the_queue_keeps_to_its_model(databases: Databases, hypothesis_steps: dict[str, int]) -> None:
+@pytest.mark.parametrize("way", [Verbs, Desks])
+def test_the_queue_keeps_to_its_model(
+    databases: Databases, hypothesis_steps: dict[str, int], way: type[Verbs] | type[Desks]
+) -> None:
     clock = ManualClock()
     with asyncio.Runner() as runner:
-        database = open_database("central", databases.make("central"), clock_offset_s=clock.read)
+        database = open_database("central", databases.make("central"), clock_offset_s=clock.read, prepares=way is Desks)
+        given = {"runner": runner, "database": database, "clock": clock, "way": way}
         try:
             run_state_machine_as_test(
-                type("Machine", (QueueMachine,), {"runner": runner, "database": database, "clock": clock}),
+                type(f"QueueBy{way.__name__}", (QueueMachine,), given),
                 settings=settings(deadline=None, suppress_health_check=list(HealthCheck), **hypothesis_steps),
             )
         finally:

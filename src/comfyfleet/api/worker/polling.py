@@ -29,6 +29,7 @@ async def poll(call: Call) -> wire.PollReply:
             leases_max=slots + rules.lease_ahead + min(asked.uploading, slots),
             warm=frozenset(asked.warm),
             poll_id=asked.poll_id,
+            idle=asked.current_load < slots,
         ),
         wait_s=asked.wait_seconds,
     )

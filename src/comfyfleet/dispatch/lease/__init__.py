@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from comfyfleet.db import ControlTx
-from comfyfleet.db.dialect import batch
+from comfyfleet.db.dialect import batch, ordered_batch
 from comfyfleet.dispatch import blocks
 from comfyfleet.dispatch.floors import GROUND, Floors
 from comfyfleet.dispatch.lanes import LaneBook
@@ -43,18 +43,21 @@ class Leasing:
 @dataclass(frozen=True, slots=True)
 class Leased:
     grants: dict[Ask, Grant]
-    waiting: frozenset[LaneId]  # where somebody still waits, for whoever can take it
+    # Where somebody still waits, for whoever can take it; or may wait, where nobody who asked could take anything.
+    waiting: frozenset[LaneId]
 
 
-async def lease_dispatches(tx: ControlTx, asks: Sequence[Ask], leasing: Leasing) -> Leased:
+async def lease_dispatches(tx: ControlTx, polls: Sequence[Ask], leasing: Leasing) -> Leased:
     """At most one lease per ask. The caller holds the workers: two at once must not pass anybody's limit."""
+    asks, echoes = _once(polls)
+    asked = frozenset[LaneId]().union(*(ask.lanes for ask in asks))
     held = await tx.all(sql.open_leases(), rows=batch([{"worker_id": each} for each in _workers(asks)]))
-    await leasing.book.know(tx, {row.lane for row in held}.union(*(ask.lanes for ask in asks)))
+    await leasing.book.know(tx, asked.union(row.lane for row in held))
     granted = await _answer_again(tx, asks, held, leasing)
     left = _with_room([ask for ask in asks if ask not in granted and ask.lanes], held)
     blocked = await blocks.blocks_of(tx, _workers(left)) if left else {}
     lanes = frozenset[LaneId]().union(*(ask.lanes for ask in left))
-    waiting = frozenset[LaneId]()
+    unseen, waiting = asked - lanes, frozenset[LaneId]()
     for _ in range(LOOKS_MAX):
         if not left:
             break
@@ -70,7 +73,18 @@ async def lease_dispatches(tx: ControlTx, asks: Sequence[Ask], leasing: Leasing)
         left = _unlucky(left, claimed, pairings, cut)
         lanes = frozenset(head.lane for head in heads)
         waiting = frozenset(cut) | {head.lane for head in heads if head not in taken}
-    return Leased(granted, waiting)
+    granted |= {echo: granted[first] for echo, first in echoes.items() if first in granted}
+    return Leased(granted, waiting | unseen)
+
+
+def _once(asks: Sequence[Ask]) -> tuple[list[Ask], dict[Ask, Ask]]:
+    """A poll that is sent again while the first still stands is one poll: the second gets the first one's answer."""
+    said: dict[tuple[Holder, str], Ask] = {}
+    echoes = {}
+    for ask in asks:
+        if ask.poll_id is not None and (first := said.setdefault((ask.holder, ask.poll_id), ask)) is not ask:
+            echoes[ask] = first
+    return [ask for ask in asks if ask not in echoes], echoes
 
 
 async def count_heads(tx: ControlTx, lanes: Collection[LaneId], *, each: int) -> dict[LaneId, int]:
@@ -151,7 +165,7 @@ async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -
     if not pairings:
         return {}
     offers = {pairing.head.id: _offer(pairing, number, leasing) for number, pairing in enumerate(pairings)}
-    rows = batch([offer.row() for offer in offers.values()])
+    rows = ordered_batch([offer.row() for offer in offers.values()])
     claimed = [offers[row.id] for row in await tx.all(sql.claim(), rows=rows, grace_s=leasing.rules.grace_s)]
     if not claimed:
         return {}
