@@ -39,8 +39,12 @@ class Records:
         began = [(line["job"], line["epoch"]) for line in self.of("began")]
         return [(job, epoch) for job, epoch in began if job in completed and epoch > max(completed[job])]
 
-    def unexpected(self) -> list[Line]:
-        return self.of("unexpected")
+    def cut_off(self) -> set[tuple[str, int]]:
+        """Executions that were followed by another, and of whose end nobody wrote a word."""
+        began = {(line["job"], line["epoch"]) for line in self.of("began")}
+        told = {(line["job"], line["epoch"]) for line in self.of(*ENDS, "forgot", "lost")}
+        newest = {job: epoch for job, epoch in sorted(began)}
+        return {(job, epoch) for job, epoch in began - told if epoch < newest[job]}
 
     def figures(self) -> dict[str, int]:
         executions, ends = self.executions(), self.of(*ENDS)
@@ -48,6 +52,7 @@ class Records:
             "executions": sum(executions.values()),
             "jobs executed again": sum(count > 1 for count in executions.values()),
             "further executions": sum(count - 1 for count in executions.values()),
+            "of these after one that was cut off": len(self.cut_off()),
             "leases re-bound after a restart": len(self.of("resumed")),
             "jobs forgotten by their worker": len(self.of("forgot")),
             "failures told": sum(line["event"] == "fail" and line["status"] == 200 for line in ends),

@@ -21,7 +21,7 @@ from comfyfleet.settings import Settings
 from tests.chaos.blows import Kind, plan_blows
 from tests.chaos.drain import Drain
 from tests.chaos.outcome import Outcome, read_outcome
-from tests.chaos.processes import Replica, WorkerProcess, hire
+from tests.chaos.processes import WORKERS_EACH, Replica, WorkerProcess, hire
 from tests.chaos.stage import CREDIT, POOLS, Stage, settings_of
 from tests.postgres import Cluster, postgres_cluster
 from tests.server import free_port
@@ -119,6 +119,13 @@ def test_what_was_completed_was_executed(outcome: Outcome) -> None:
     began = {(line["job"], line["epoch"]) for line in outcome.records.of("began")}
     done = {job: row.done_epoch for job, row in outcome.dispatches.items() if row.status == "completed"}
     assert {job for job, epoch in done.items() if (job, epoch) not in began} == set()
+
+
+def test_nothing_is_executed_again_without_a_reason(outcome: Outcome) -> None:
+    """Somebody said that it failed, gave it back, forgot it or lost it; or was hit: with what it ran, and one ahead."""
+    blows = outcome.drain.blows
+    hit = blows[Kind.WORKERS] + blows[Kind.STALL] + blows[Kind.TAKE_OVER]
+    assert len(outcome.records.cut_off()) <= 2 * WORKERS_EACH * hit
 
 
 def test_every_job_is_paid_for_or_given_back(outcome: Outcome) -> None:
