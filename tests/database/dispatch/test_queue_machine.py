@@ -1,15 +1,26 @@
 """Any order of everything that can happen to the queue, against a model, with the invariants after each step."""
 
 import asyncio
+import os
 import random
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any, ClassVar
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from hypothesis.statistics import collector, describe_statistics
 
 from comfyfleet import dispatch, fleet, workflows
 from comfyfleet.db import Database, open_database
@@ -26,6 +37,7 @@ from comfyfleet.dispatch import (
     QueueRules,
     Report,
 )
+from comfyfleet.dispatch.failures import POLICIES
 from comfyfleet.fleet import FleetRules, NewWorker, Registration, Worker, WorkerEvent
 from comfyfleet.kernel.errors import FleetError, LeaseLost, NotWaiting
 from comfyfleet.kernel.ids import DispatchId, TenantId, WorkflowId, new_id
@@ -64,6 +76,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.model = Model(RULES, self.clock)
         self.names = [f"w-{number}-{new_id().hex}" for number in range(3)]
         self.chance = random.Random(7)
+        self.granted = False  # a list is drawn from a bundle only when something is in it
         self.workflow = self.do(self._make_workflow())
         self.workers = [self.do(self._register(number)).worker for number in range(3)]
         self.at = self.way(self.database, self.workflow, SIGNER, RULES)
@@ -93,6 +106,13 @@ class QueueMachine(RuleBasedStateMachine):
         return Holder(self.workers[number].id, self.workers[number].incarnation)
 
     # ── work comes ──
+
+    @initialize(target=leases, counts=st.tuples(st.integers(1, 4), st.integers(1, 4)), desk=DESK)
+    def begin(self, counts: tuple[int, int], desk: int) -> Any:
+        """With something to lose: most of what can go wrong needs a lease."""
+        for tenant, count in enumerate(counts):
+            self.create(tenant, priority=0, cost=1.0, count=count)
+        return self.poll([0, 1, 0], SLOTS, desk)
 
     @rule(tenant=st.integers(0, 1), priority=st.integers(0, 1), cost=st.floats(0.1, 100), count=st.integers(1, 3))
     def create(self, tenant: int, priority: int, cost: float, count: int) -> None:
@@ -131,7 +151,13 @@ class QueueMachine(RuleBasedStateMachine):
         self.at.at = desk
         first, again = [self._leased(polls, workers) for _ in range(2)]
         assert {poll: again[poll].grant.token for poll in first} == {poll: first[poll].grant.token for poll in first}
-        return multiple(*again.values())
+        event(f"poll: {len(again)} of {len(polls)} get a lease")
+        return self._multiple(again.values())
+
+    def _multiple(self, held: Iterable[Held]) -> Any:
+        found = multiple(*held)
+        self.granted |= bool(found.values)
+        return found
 
     def _leased(self, polls: list[Poll], workers: list[int]) -> dict[Poll, Held]:
         found = {}
@@ -155,17 +181,21 @@ class QueueMachine(RuleBasedStateMachine):
         if grant is None:
             self.at.a_second_passes()
             [grant] = self.do(self.at.poll([poll]))
+            if grant is not None:
+                event("found when a floor was lowered")
         assert (grant is not None) == bool(self.model.waiting("queued"))
-        return multiple() if grant is None else self.model.lease(grant, TAKER, self.holder(TAKER))
+        return self._multiple([] if grant is None else [self.model.lease(grant, TAKER, self.holder(TAKER))])
 
     # ── under a lease ──
 
+    @precondition(lambda self: self.granted)
     @rule(held=st.lists(leases, min_size=1, max_size=4), again=st.booleans(), desk=DESK)
     def heartbeat(self, held: list[Held], again: bool, desk: int) -> None:
         beats = [Beat(self._proof(each, again=again)) for each in held]
         current = [self.model.is_current(each, beat.proof.holder) for each, beat in zip(held, beats, strict=True)]
         self.at.at = desk
         assert self.do(self.at.beat(beats)) == current
+        event(f"heartbeat: {sum(current)} of {len(current)} live on")
         for each, counts in zip(held, current, strict=True):
             if counts:
                 self.model.beat(each)
@@ -175,6 +205,7 @@ class QueueMachine(RuleBasedStateMachine):
         holder = self.holder(held.worker) if again else held.holder
         return LeaseProof(held.grant.dispatch_id, held.grant.token, holder)
 
+    @precondition(lambda self: self.granted)
     @rule(target=calls, held=st.lists(leases, min_size=1, max_size=4), again=st.booleans(), desk=DESK)
     def complete(self, held: list[Held], again: bool, desk: int) -> Any:
         reports = [Report(self._proof(each, again=again), "complete") for each in held]
@@ -187,6 +218,8 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(target=calls, held=leases, failure=st.sampled_from(list(FailureClass)), again=st.booleans(), desk=DESK)
     def fail(self, held: Held, failure: FailureClass, again: bool, desk: int) -> Any:
+        if held.worker == TAKER and POLICIES[failure].blocks != "nothing":
+            failure = FailureClass.INFRA  # it must not be blocked
         report = Report(self._proof(held, again=again), f"fail {failure}", failure=failure, error="x")
         self.at.at = desk
         answer = self.do(self.at.fail(report))
@@ -210,6 +243,7 @@ class QueueMachine(RuleBasedStateMachine):
         """A call that counts is answered as new; any other is a repeated one, or is told that its lease is lost."""
         current = self.model.is_current(held, report.proof.holder)
         assert (isinstance(answer, Ended) and not answer.replayed) is current
+        event(f"{report.digest}: {'counts' if current else 'is refused, or a repeated call'}")
         return current
 
     @rule(call=calls, desk=DESK)
@@ -219,6 +253,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.at.at = desk
         answer = self.do(getattr(self.at, verb)([report] if verb == "complete" else report))
         answer = answer[0] if verb == "complete" else answer
+        event(f"replay: {'lost again' if isinstance(first, LeaseLost) else 'the first answer again'}")
         if isinstance(first, LeaseLost):
             assert isinstance(answer, LeaseLost)
         else:
@@ -269,6 +304,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.at.at = desk
         self.on_the_loop(self.at.came_back, [moved.lane])
 
+    @precondition(lambda self: self.granted)
     @rule(target=leases, worker=st.integers(0, 2), proven=st.lists(leases, max_size=4), desk=DESK)
     def restart(self, worker: int, proven: list[Held], desk: int) -> Any:
         """A new process of the same name. What its journal proves it goes on with; the rest goes back."""
@@ -280,6 +316,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.at.at = desk
         self.on_the_loop(self.at.taken_back, returned)
         assert tokens.keys() == good.keys()
+        event(f"restart: {len(tokens)} proven, {len(returned)} returned")
         self._take_back(worker, returned, keep=tokens.keys())
         return multiple(*(self.model.rebind(good[each], token, self.holder(worker)) for each, token in tokens.items()))
 
@@ -337,6 +374,8 @@ class QueueMachine(RuleBasedStateMachine):
     def _follow(self, allowed: Any) -> None:
         for dispatch_id, found in self.do(self._read()).items():
             row = self.model.rows[dispatch_id]
+            if found.status != row.status:
+                event(f"by time: {row.status} becomes {found.status}")
             self.model.follow(row, found.status, allowed(row))
 
     async def _read(self) -> dict[DispatchId, Any]:
@@ -367,16 +406,31 @@ class QueueMachine(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("way", [Verbs, Desks])
 def test_the_queue_keeps_to_its_model(
-    databases: Databases, hypothesis_steps: dict[str, int], way: type[Verbs] | type[Desks]
+    databases: Databases,
+    hypothesis_steps: dict[str, int],
+    way: type[Verbs] | type[Desks],
+    request: pytest.FixtureRequest,
 ) -> None:
+    def note(found: dict[str, Any]) -> None:
+        """For `--hypothesis-show-statistics`, which knows only tests that hypothesis made."""
+        request.node.hypothesis_statistics = describe_statistics({**found, "nodeid": request.node.nodeid})
+
     clock = ManualClock()
-    with asyncio.Runner() as runner:
+    with asyncio.Runner() as runner, collector.with_value(note):
         database = open_database("central", databases.make("central"), clock_offset_s=clock.read, prepares=way is Desks)
         given = {"runner": runner, "database": database, "clock": clock, "way": way}
         try:
             run_state_machine_as_test(
                 type(f"QueueBy{way.__name__}", (QueueMachine,), given),
-                settings=settings(deadline=None, suppress_health_check=list(HealthCheck), **hypothesis_steps),
+                settings=settings(
+                    deadline=None, suppress_health_check=list(HealthCheck), phases=_phases(), **hypothesis_steps
+                ),
             )
         finally:
             runner.run(database.close())
+
+
+def _phases() -> list[Phase]:
+    """To make a failing case smaller takes minutes: only in `make soak`. In CI it is told as it was found."""
+    soak = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+    return [phase for phase in Phase if soak or phase not in (Phase.shrink, Phase.explain)]
