@@ -50,8 +50,9 @@ lock: $(READY) ## resolve dependencies anew
 bench: $(READY) ## measure: NAME=dispatch, ARGS="--quick" or "--json"
 	@$(BIN)/python -m bench.$(or $(NAME),dispatch) $(ARGS)
 
-soak: $(READY) ## the full counts of property and fuzz tests (hours)
+soak: $(READY) ## the full counts of property, fuzz and chaos tests (hours)
 	HYPOTHESIS_PROFILE=soak FUZZ_EXAMPLES=2000 UPLOAD_TEST_BYTES=2147483648 \
+	  CHAOS_JOBS=10000 CHAOS_WORKERS=50 CHAOS_KILLS=120 \
 	  $(BIN)/pytest --timeout 7200 tests $(ARGS)
 
 clean: ## remove the environment; data in .comfyfleet stays

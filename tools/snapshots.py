@@ -25,6 +25,7 @@ from uuid import UUID
 import sqlalchemy as sa
 import typer
 
+import protocol_page
 from comfyfleet.api.app import build_app
 from comfyfleet.api.errors import EDGE_WORDS, OWN_WORDS, status_of
 from comfyfleet.api.options import ApiOptions
@@ -39,6 +40,7 @@ from comfyfleet.settings import PREFIX, Settings
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "comfyfleet"
 SQL_FOLDER = "tests/snapshots/sql"
+PROTOCOL = "docs/reference/worker-protocol.md"
 URLS = {"postgresql": "postgresql+psycopg://", "sqlite": "sqlite+aiosqlite://"}
 DIALECTS = {name: sa.make_url(url).get_dialect()() for name, url in URLS.items()}
 NOTICE = "<!-- Made by `make snapshots` from the code. Do not edit. -->\n\n"
@@ -79,6 +81,7 @@ def everything() -> Iterator[tuple[str, str]]:
     yield "docs/reference/schema.md", NOTICE + schema_page()
     yield "docs/reference/cli.md", NOTICE + cli_page()
     yield "docs/reference/http.md", NOTICE + http_page()
+    yield PROTOCOL, protocol_page.page(ROOT / PROTOCOL)
 
 
 # ── golden SQL ──────────────────────────────────────────────────────────────────────────────
@@ -255,7 +258,8 @@ def http_page() -> str:
     for path, methods in sorted(spec["paths"].items()):
         for method, operation in methods.items():
             about = operation.get("description") or operation["summary"]
-            lines.append(f"| `{method.upper()}` | `{path}` | {about.splitlines()[0]} |")
+            first = " ".join(about.split("\n\n")[0].split())
+            lines.append(f"| `{method.upper()}` | `{path}` | {first} |")
     return "\n".join(lines)
 
 

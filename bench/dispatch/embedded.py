@@ -3,15 +3,15 @@
 import asyncio
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from bench.dispatch.engine import open_verbs
 from bench.dispatch.ground import Ground
-from bench.dispatch.growth import LANES, WARM_UP, time_leases
+from bench.dispatch.growth import LANES, WARM_UP, Cost, time_leases, typical
 from bench.dispatch.stock import COLUMNS
 from comfyfleet.db import open_database
 from comfyfleet.db.migrate import CENTRAL_HISTORY, upgrade
@@ -52,13 +52,13 @@ class EmbeddedQueue:
             await asyncio.to_thread(queue._add, waiting)
         return queue
 
-    async def measure(self, leases: int) -> float:
-        """Milliseconds, median. As many rows are added as will be leased: the backlog stays what it is."""
+    async def measure(self, leases: int) -> Cost:
+        """As many rows are added as will be leased: the backlog stays what it is. The CPU is this process's own."""
         await asyncio.to_thread(self._add, leases + WARM_UP)
         lanes = [LaneId(number) for number in range(1, LANES + 1)]
         async with open_verbs(f"sqlite:///{self.path}") as verbs:
             await time_leases(verbs, lanes, WARM_UP)
-            return median(await time_leases(verbs, lanes, leases)) * 1000
+            return typical(await time_leases(verbs, lanes, leases, cpu=lambda: time.process_time() * 1000))
 
     def _add(self, rows: int) -> None:
         facts = {"first": self.written + 1, "last": self.written + rows, "lanes": LANES}

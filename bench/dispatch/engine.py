@@ -63,6 +63,8 @@ async def open_verbs(url: str) -> AsyncIterator[Verbs]:
 async def open_desk(ground: Ground, url: str) -> AsyncIterator[Desk]:
     async with ground.house(url) as house:
         house.desk.start()
+        # Its first look, which a server takes within two seconds: until then it knows no lanes.
+        await house.desk.polls.look()
         try:
             yield house.desk
         finally:
@@ -97,12 +99,15 @@ class Caller:
     completed: int = 0
 
     async def cycle(self) -> None:
-        grant = await self.desk.poll(Poll(self.worker, PROVIDERS, leases_max=2), wait_s=0)
+        grant = await self.lease()
         if grant is None:
             return
         proof = LeaseProof(grant.dispatch_id, grant.token, Holder(self.worker.id, self.worker.incarnation))
         await self.desk.complete(Report(proof, digest="digest"))
         self.completed += 1
+
+    async def lease(self) -> Grant | None:
+        return await self.desk.poll(Poll(self.worker, PROVIDERS, leases_max=2), wait_s=0)
 
     async def work(self, until: float) -> None:
         while time.perf_counter() < until:

@@ -13,7 +13,7 @@ from bench.dispatch.embedded import EmbeddedQueue
 from bench.dispatch.engine import EngineDrain
 from bench.dispatch.fairness import Tenants
 from bench.dispatch.ground import Ground
-from bench.dispatch.growth import Cost, Queue
+from bench.dispatch.growth import Cost, Queue, typical
 from bench.dispatch.raw import RawDrain
 from bench.dispatch.report import Report
 from bench.dispatch.scale import Scale
@@ -57,22 +57,22 @@ async def lease_growth(bench: Bench) -> None:
     queues |= {f"adverse_{name}": Queue.adverse(ground, f"adverse_{name}", rows) for name, rows in sizes.items()}
 
     def measured(queue: Queue) -> Measure[Cost]:
-        return lambda: queue.measure(ground, scale.leases)
+        return lambda: queue.measure(scale.leases)
 
     found = await bench.interleaved("lease growth", {name: measured(queue) for name, queue in queues.items()})
-    typical = {name: median(cost.compared for cost in costs) for name, costs in found.items()}
-    bench.report.ratio("lease_growth", typical["match_large"], typical["match_small"])
-    bench.report.ratio("lease_growth_adverse", typical["adverse_large"], typical["adverse_small"])
-    for name, costs in found.items():
-        bench.report.absolute[f"lease_{name}_p50_ms"] = median(cost.p50_ms for cost in costs)
-        bench.report.absolute[f"lease_{name}_statements_ms"] = _median([cost.statements_ms for cost in costs])
-        bench.report.absolute[f"lease_{name}_cpu_ms"] = _median([cost.cpu_ms for cost in costs])
-    bench.report.notes.append(f"lease growth: server CPU of a lease at {scale.small:,} and at {scale.large:,} rows")
+    costs = {name: typical(each) for name, each in found.items()}
+    bench.report.ratio("lease_growth", costs["match_large"].compared, costs["match_small"].compared)
+    bench.report.ratio("lease_growth_adverse", costs["adverse_large"].compared, costs["adverse_small"].compared)
+    _list_costs(bench.report, "lease", costs)
+    bench.report.notes.append(
+        f"lease growth: median server CPU of a lease at {scale.small:,} and at {scale.large:,} rows; means beside it"
+    )
 
 
-def _median(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
+def _list_costs(report: Report, what: str, costs: dict[str, Cost]) -> None:
+    for name, cost in costs.items():
+        report.absolute |= {f"{what}_{name}_p50_ms": cost.wait_ms, f"{what}_{name}_cpu_ms": cost.cpu_ms}
+        report.absolute[f"{what}_{name}_cpu_mean_ms"] = cost.cpu_mean_ms
 
 
 async def throughput(bench: Bench) -> None:
@@ -134,6 +134,7 @@ async def snapshot(bench: Bench) -> None:
     beside = await lease_p50_ms(ground, "snapshot_open", scale.snapshot_s, beside_snapshot=True)
     without = await lease_p50_ms(ground, "snapshot_none", scale.snapshot_s, beside_snapshot=False)
     bench.report.ratio("lease_snapshot", beside, without)
+    bench.report.notes.append("lease_snapshot: one run of each, not interleaved")
     bench.report.absolute |= {"lease_beside_snapshot_p50_ms": beside, "lease_without_snapshot_p50_ms": without}
 
 
@@ -145,8 +146,9 @@ async def sqlite(bench: Bench) -> None:
         "sqlite",
         {"empty": lambda: empty.measure(scale.leases), "large": lambda: large.measure(scale.leases)},
     )
-    bench.report.ratio("sqlite_lease_growth", median(found["large"]), median(found["empty"]))
-    bench.report.absolute |= {f"sqlite_lease_{name}_p50_ms": median(each) for name, each in found.items()}
+    costs = {name: typical(each) for name, each in found.items()}
+    bench.report.ratio("sqlite_lease_growth", costs["large"].wait_ms, costs["empty"].wait_ms)
+    _list_costs(bench.report, "sqlite_lease", costs)
 
 
 async def fair_overhead(bench: Bench) -> None:

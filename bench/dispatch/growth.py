@@ -1,11 +1,11 @@
 """What one lease costs as the queue grows: on the server, and as its caller feels it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import mean, median
 
-import psycopg
+import sqlalchemy as sa
 
 from bench.dispatch.engine import Verbs, open_verbs
 from bench.dispatch.ground import Ground
@@ -18,27 +18,22 @@ LANES = 10
 OWN_ROWS = 12_000  # of the worker's own, behind the others' backlog
 OTHERS_LANES = 190
 WARM_UP = 50
-BACKENDS = """SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-AND backend_type = 'client backend'"""
-SPENT = """SELECT coalesce(sum(total_plan_time + total_exec_time), 0)
-FROM pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
-AND query NOT LIKE '%pg_stat_statements%'"""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Milliseconds of one lease: as its caller waits, as the server times its statements, and of the server's CPU.
+    """Milliseconds of one lease: as its caller waits for it, and of the server's CPU, in the middle and on average.
 
-    What cannot be told here is None. CPU time moves least when others use the machine, so it is what is compared.
+    CPU time moves least when others use the machine, so it is what is compared; None where it cannot be told.
     """
 
-    p50_ms: float
-    statements_ms: float | None
+    wait_ms: float
     cpu_ms: float | None
+    cpu_mean_ms: float | None = None
 
     @property
     def compared(self) -> float:
-        return next(cost for cost in (self.cpu_ms, self.statements_ms, self.p50_ms) if cost is not None)
+        return self.wait_ms if self.cpu_ms is None else self.cpu_ms
 
 
 @dataclass
@@ -66,34 +61,32 @@ class Queue:
         stock.add(OWN_ROWS, lanes, settle=True)
         return cls(stock, lanes, OWN_ROWS)
 
-    async def measure(self, ground: Ground, leases: int) -> Cost:
+    async def measure(self, leases: int) -> Cost:
         self.stock.refill(self.waiting, self.lanes)
         async with open_verbs(self.stock.url) as verbs:
             await time_leases(verbs, self.lanes, WARM_UP)
-            before = self._spent_ms(ground)
-            times = await time_leases(verbs, self.lanes, leases)
-            after = self._spent_ms(ground)
-        statements, cpu = (
-            (late - early) / leases if early is not None and late is not None else None
-            for early, late in zip(before, after, strict=True)
-        )
-        return Cost(median(times) * 1000, statements, cpu)
-
-    def _spent_ms(self, ground: Ground) -> tuple[float | None, float | None]:
-        """So far, by the server's own watch over statements, and by the system's over its processes."""
-        with psycopg.connect(self.stock.url, autocommit=True) as connection:
-            backends = [row[0] for row in connection.execute(BACKENDS)]
-            row = connection.execute(SPENT).fetchone() if ground.watched else None
-        return (float(row[0]) if row else None), cpu_ms(backends)
+            async with verbs.database.control_tx() as tx:
+                backend = (await tx.one(sa.text("SELECT pg_backend_pid() AS pid"))).pid
+            return typical(await time_leases(verbs, self.lanes, leases, cpu=lambda: cpu_ms(backend)))
 
 
-async def time_leases(verbs: Verbs, lanes: Sequence[LaneId], leases: int) -> list[float]:
-    """One after the other, each by another worker."""
-    times, mine = [], frozenset(lanes)
+async def time_leases(
+    verbs: Verbs, lanes: Sequence[LaneId], leases: int, *, cpu: Callable[[], float | None] = lambda: None
+) -> list[Cost]:
+    """One after the other, each by another worker. `cpu` is a clock: what has been used so far."""
+    costs, mine = [], frozenset(lanes)
     for _ in range(leases):
         ask = Ask(Holder(WorkerId(new_id()), 1), mine, leases_max=2)
-        started = time.perf_counter()
+        used, began = cpu(), time.perf_counter()
         grant = await verbs.lease(ask)
-        times.append(time.perf_counter() - started)
+        took, later = time.perf_counter() - began, cpu()
         assert grant is not None, "the queue ran dry"  # noqa: S101 a lease that found nothing is no lease
-    return times
+        costs.append(Cost(took * 1000, later - used if used is not None and later is not None else None))
+    return costs
+
+
+def typical(costs: Sequence[Cost]) -> Cost:
+    """The medians; and the mean beside them, which a few dear leases raise and which says more of the whole."""
+    used = [cost.cpu_ms for cost in costs if cost.cpu_ms is not None]
+    means = [each for cost in costs if (each := cost.cpu_ms if cost.cpu_mean_ms is None else cost.cpu_mean_ms)]
+    return Cost(median(cost.wait_ms for cost in costs), median(used) if used else None, mean(means) if means else None)

@@ -12,6 +12,7 @@ import psycopg
 from bench.dispatch.engine import Caller, make_workers, open_desk
 from bench.dispatch.ground import Ground
 from bench.dispatch.stock import Stock, workflow_id
+from comfyfleet.dispatch import Grant
 from comfyfleet.kernel.ids import LaneId
 
 CALLERS, LANES = 8, 10
@@ -21,14 +22,15 @@ TOP_UP_EVERY_S = 1.0
 
 @dataclass
 class TimedCaller(Caller):
-    """When each of its jobs began, and how long it took to be leased and completed."""
+    """When each of its leases was asked for, and how long it took."""
 
     times: list[tuple[float, float]] = field(default_factory=list)
 
-    async def cycle(self) -> None:
+    async def lease(self) -> Grant | None:
         began = time.perf_counter()
-        await super().cycle()
+        grant = await super().lease()
         self.times.append((began, time.perf_counter() - began))
+        return grant
 
 
 async def lease_p50_ms(ground: Ground, name: str, seconds: float, *, beside_snapshot: bool) -> float:

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator
+from uuid import UUID
 
 import pytest
 
@@ -37,12 +38,14 @@ def test_jobs_are_created_paid_for_and_queued_in_batches(comfyfleet: Command, ce
     payload = json.loads(central.execute("SELECT payload FROM dispatch_payloads LIMIT 1").fetchone()[0])
     assert payload["workflow"] == json.loads(GRAPH)
     assert "2598 tokens" in comfyfleet("wallet", "show", "ada@acme.test")
-    assert "Created 1 jobs" in comfyfleet("dispatches", "create", "--tenant", "acme", "--workflow", "swap")
+    said = comfyfleet("dispatches", "create", "--tenant", "acme", "--workflow", "swap")
+    newest = central.execute("SELECT id FROM ai_job_dispatches ORDER BY id DESC LIMIT 1").fetchone()[0]
+    assert f"Created job {UUID(newest)} of swap for acme." in said
 
 
 def test_what_cannot_be_is_said(comfyfleet: Command, central: sqlite3.Connection) -> None:
     create = ("dispatches", "create", "--tenant", "acme", "--workflow", "swap")
-    assert "insufficient_tokens" in comfyfleet(*create, "--cost", "1", code=2)
+    assert "(required tokens: 7, available tokens: 0)" in comfyfleet(*create, "--cost", "7", code=2)
     assert "not_found" in comfyfleet("dispatches", "create", "--tenant", "acme", "--workflow", "none", code=3)
     comfyfleet("tenant", "create", "empty")
     assert "no such user" in comfyfleet("dispatches", "create", "--tenant", "empty", "--workflow", "swap", code=2)

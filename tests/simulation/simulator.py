@@ -49,24 +49,40 @@ class Run:
         return self.started_s - self.queued_s
 
 
+Row = tuple[float, int, float, Job]  # tag, sequence, when it was queued, what
+
+
 @dataclass(slots=True)
 class SimulatedLane:
-    """Rows by descending (tag, sequence), so that the next one is the last."""
+    """Rows by (tag, sequence): the first few in order, the others in a heap until they are looked at."""
 
-    rows: list[tuple[float, int, float, Job]] = field(default_factory=list)
+    front: list[Row] = field(default_factory=list)
+    others: list[Row] = field(default_factory=list)
     finish: dict[int, float] = field(default_factory=dict)
 
+    def __len__(self) -> int:
+        return len(self.front) + len(self.others)
+
     def add(self, job: Job, number: int, queued_s: float) -> None:
-        head = -self.rows[-1][0] if self.rows else None
-        now = virtual_now(head, max(self.finish.values(), default=None) if head is None else None)
+        first = self.first(1)
+        now = virtual_now(first[0][0], None) if first else virtual_now(None, max(self.finish.values(), default=None))
         cost = share_cost(job.cost_s, job.weight)
         self.finish[job.tenant] = finish_tag(self.finish.get(job.tenant), now, cost)
         (tag,) = start_tags(self.finish[job.tenant], [cost])
-        insort(self.rows, (-tag, -number, queued_s, job), key=lambda row: row[:2])
+        row = (tag, number, queued_s, job)
+        if self.front and row < self.front[-1]:
+            insort(self.front, row)
+        else:
+            heapq.heappush(self.others, row)
+
+    def first(self, rows: int) -> list[Row]:
+        while len(self.front) < rows and self.others:
+            self.front.append(heapq.heappop(self.others))
+        return self.front[:rows]
 
     def take(self, number: int) -> tuple[Job, float]:
-        at = next(at for at in range(len(self.rows) - 1, -1, -1) if self.rows[at][1] == -number)
-        _, _, queued_s, job = self.rows.pop(at)
+        at = next(at for at, row in enumerate(self.front) if row[1] == number)
+        _, _, queued_s, job = self.front.pop(at)
         return job, queued_s
 
 
@@ -112,14 +128,15 @@ class Simulation:
 
     def waiting(self) -> list[tuple[Job, float]]:
         """What nobody has taken, and since when it waits."""
-        return [(job, queued_s) for queue in self._queues.values() for _, _, queued_s, job in queue.rows]
+        rows = (row for lane in self._queues.values() for row in (*lane.front, *lane.others))
+        return [(job, queued_s) for _, _, queued_s, job in rows]
 
     def _lane(self, job: Job) -> SimulatedLane:
         return self._queues[self._lanes.setdefault((job.workflow, job.priority), LaneId(len(self._lanes) + 1))]
 
     def _lease(self) -> None:
         """As many ask as there are jobs: the wake-up calls one waiter a job, warm ones first."""
-        while self._idle and (waiting := {lane: queue for lane, queue in self._queues.items() if queue.rows}):
+        while self._idle and (waiting := {lane: queue for lane, queue in self._queues.items() if len(queue)}):
             asks = {self._ask(worker): worker for worker in self._woken(waiting)}
             heads = self._heads(waiting, len(asks) + SPARE_HEADS)
             pairings = match(list(asks), heads, {}, self._turns, leanings=self.leanings)
@@ -129,7 +146,7 @@ class Simulation:
                 return
 
     def _woken(self, waiting: dict[LaneId, SimulatedLane]) -> list[int]:
-        jobs = min(ASKS_MAX, sum(len(queue.rows) for queue in waiting.values()))
+        jobs = min(ASKS_MAX, sum(len(queue) for queue in waiting.values()))
         if len(self._idle) <= jobs:
             return list(self._idle)
         wanted = {workflow for (workflow, _), lane in self._lanes.items() if lane in waiting}
@@ -144,18 +161,18 @@ class Simulation:
     def _heads(self, waiting: dict[LaneId, SimulatedLane], rows: int) -> list[Head]:
         return [
             Head(
-                id=DispatchId(numbered(-number)),
+                id=DispatchId(numbered(number)),
                 lane=lane,
                 tenant_id=TenantId(numbered(job.tenant)),
                 structure_hash=job.workflow,
                 priority=job.priority,
-                fair_tag=-tag,
+                fair_tag=tag,
                 waited_s=self.now_s - queued_s,
                 epoch=0,
                 run_deadline_s=3600.0,
             )
             for lane, queue in waiting.items()
-            for tag, number, queued_s, job in reversed(queue.rows[-rows:])
+            for tag, number, queued_s, job in queue.first(rows)
         ]
 
     def _start(self, worker: int, head: Head) -> None:

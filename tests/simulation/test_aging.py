@@ -61,6 +61,6 @@ def test_without_aging_the_low_priority_starves() -> None:
 @pytest.mark.parametrize("workflows", ["a", "abcd"])
 def test_many_tenants_and_lanes_do_not_bring_starvation_back(workflows: str) -> None:
     """Fair share stretches the waits of who asks for more than the others; it does not leave anybody behind."""
-    aged = longest_waits(LEANINGS, workflows=workflows, tenants=10)
-    unaged = longest_waits(UNAGED, workflows=workflows, tenants=10)
+    aged = longest_waits(LEANINGS, workflows=workflows, tenants=10, workers=40)
+    unaged = longest_waits(UNAGED, workflows=workflows, tenants=10, workers=40)
     assert aged[0] <= 2 * (OVERFLOW_S + 2 * LEANINGS.age_per_class_s) < unaged[0]

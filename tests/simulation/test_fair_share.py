@@ -23,7 +23,7 @@ def gpu_seconds(runs: Sequence[Run]) -> Counter[int]:
 def test_shares_are_within_a_tenth_of_the_weights(workflows: tuple[str, ...], fleet_size: int) -> None:
     simulation, lasts_s = Simulation([frozenset("abc")] * fleet_size), 1800.0
     for (weight, job_s), workflow in zip(JOB_S.items(), workflows, strict=True):
-        enough = int(fleet_size * lasts_s / job_s * 1.3)
+        enough = int(1.3 * fleet_size * lasts_s / job_s * weight / sum(JOB_S))
         simulation.arrive((0.0, Job(weight, workflow, cost_s=job_s, weight=weight)) for _ in range(enough))
     got = gpu_seconds(simulation.run(lasts_s))
     for weight in JOB_S:

@@ -56,7 +56,8 @@ def leases_without_open_attempt() -> sa.Select[Any]:
 
 
 def workers_above_their_limit(*, lease_ahead: int) -> sa.Select[Any]:
-    allowed = w.c.max_concurrency + lease_ahead
+    # As many again may be uploading: they have left the GPU, and still hold their leases.
+    allowed = 2 * w.c.max_concurrency + lease_ahead
     return _first(
         sa.select(w.c.worker_id, d.c.incarnation, sa.func.count().label("held"), allowed.label("allowed"))
         .select_from(d.join(w, w.c.id == d.c.worker_id))

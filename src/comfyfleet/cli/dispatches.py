@@ -74,9 +74,13 @@ def create(
         return await create_many(house, home, chosen, wanted, count=count, quiet=as_json)
 
     made = in_house(work)
-    waits = "" if made.queued == made.count else f" {made.count - made.queued} of them are still to be sent."
-    sentence = f"Created {made.count} jobs of {made.workflow} for {made.tenant}.{waits}"
-    print_one(made, as_json=as_json, sentence=sentence)
+    print_one(made, as_json=as_json, sentence=_sentence(made))
+
+
+def _sentence(made: Created) -> str:
+    what = f"job {made.first_id}" if made.count == 1 else f"{made.count} jobs"
+    waits = "" if made.queued == made.count else f" Still to be sent: {made.count - made.queued}."
+    return f"Created {what} of {made.workflow} for {made.tenant}.{waits}"
 
 
 async def create_many(
@@ -124,5 +128,5 @@ async def _look_up(
         else:
             found = await tenants.find_user(tx, email)
         if found is None or found.tenant_id != home.id:
-            raise InvalidInput("user", f"tenant {home.slug} has no such user; create one first")
+            raise InvalidInput("user", f"tenant {home.slug} has no such user; make one with `comfyfleet user create`")
     return home, found, chosen, {"workflow": json.loads(graph)}

@@ -28,4 +28,12 @@ def print_error(error: FleetError, *, as_json: bool) -> None:
         console.out(json.dumps(body), highlight=False)
     else:
         console.print(f"[bold red]error[/] [dim]({error.code})[/] ", end="")
-        console.print(error.message, markup=False)
+        console.print(_sentence(error), markup=False)
+
+
+def _sentence(error: FleetError) -> str:
+    """With the facts that the message leaves to programs: here nobody else shows them."""
+    untold = [
+        f"{name.replace('_', ' ')}: {fact}" for name, fact in error.facts.items() if str(fact) not in error.message
+    ]
+    return f"{error.message} ({', '.join(untold)})" if untold else error.message

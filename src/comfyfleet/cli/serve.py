@@ -1,6 +1,5 @@
 """`comfyfleet up` and `comfyfleet serve`: the control plane, embedded or in production."""
 
-import asyncio
 import contextlib
 import os
 import socket
@@ -8,6 +7,7 @@ import sys
 
 import structlog
 import typer
+import uvloop
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
@@ -65,7 +65,7 @@ def _run(settings: Settings, *, embedded: bool) -> None:
     # Links and cookies need the real port when a free one was taken.
     settings = settings.model_copy(update={"port": listener.getsockname()[1]})
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(settings, listener, embedded=embedded))
+        uvloop.run(_serve(settings, listener, embedded=embedded))
     Console(stderr=True).print("[dim]Stopped.[/]")
 
 

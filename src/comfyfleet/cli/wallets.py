@@ -6,8 +6,9 @@ import typer
 
 from comfyfleet import ledger, tenants
 from comfyfleet.cli.acting import os_user
-from comfyfleet.cli.output import AsJson, print_one, print_rows
+from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
+from comfyfleet.cli.tables import Columns, print_table
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
@@ -16,7 +17,13 @@ from comfyfleet.tenants import Tenant, User
 
 app = typer.Typer(no_args_is_help=True, help="Token wallets.")
 
-COLUMNS = ["created_at", "type", "amount", "job_id", "provider_transaction_id"]
+COLUMNS: Columns = {
+    "at": lambda each: f"{each.created_at:%Y-%m-%d %H:%M}",
+    "type": lambda each: each.type,
+    "amount": lambda each: each.amount,
+    "job": lambda each: each.job_id,
+    "payment": lambda each: each.provider_transaction_id,
+}
 Email = Annotated[str, typer.Argument(help="Email of the wallet's user.")]
 
 
@@ -31,7 +38,10 @@ def show(email: Email, as_json: AsJson = False) -> None:
             return await ledger.get_wallet(tx, user.id), page.rows
 
     wallet, transactions = in_house(work)
-    print_rows(f"{email}: {wallet.balance} tokens", transactions, COLUMNS, as_json=as_json)
+    if as_json:
+        print_json([plain(each) for each in transactions])
+    else:
+        print_table(f"{email}: {wallet.balance} tokens", transactions, COLUMNS)
 
 
 @app.command("credit")

@@ -5,7 +5,6 @@ import time
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -160,7 +159,7 @@ def batch(rows: Sequence[dict[str, Any]]) -> str:
 
 def ordered_batch(rows: Sequence[dict[str, Any]]) -> str:
     """By id. Two batches that lock the same rows must take them in one order, or each may wait for the other."""
-    return batch(sorted(rows, key=itemgetter("id")))
+    return batch(sorted(rows, key=lambda row: row["id"].int))
 
 
 @compiles(_BatchRows)

@@ -52,12 +52,14 @@ class Bell:
             self._ringing = asyncio.create_task(self._ring())
 
     async def _ring(self) -> None:
+        """The first at once; what comes while it rings, with the next."""
         try:
-            await asyncio.sleep(TICK_S)
-            queued, self._queued = self._queued, Counter()
-            changed, self._changed = sorted(self._changed)[:WORKERS_MAX], set()
-            with suppress(DatabaseUnavailable):
-                await self._notices.send(json.dumps([self._name, queued.most_common(LANES_MAX), changed]))
+            while self._queued or self._changed:
+                queued, self._queued = self._queued, Counter()
+                changed, self._changed = sorted(self._changed)[:WORKERS_MAX], set()
+                with suppress(DatabaseUnavailable):
+                    await self._notices.send(json.dumps([self._name, queued.most_common(LANES_MAX), changed]))
+                await asyncio.sleep(TICK_S)
         finally:
             self._ringing = None
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -19,11 +20,27 @@ from comfyfleet.desk.live import LiveEvents
 from comfyfleet.desk.polls import Poll, Polls
 from comfyfleet.desk.presence import FLUSH_EVERY_S, Presence
 from comfyfleet.desk.roster import Roster
-from comfyfleet.dispatch import Beat, Ended, Extended, Floors, Grant, LeaseSigner, Leasing, Place, QueueRules, Report
+from comfyfleet.dispatch import (
+    Beat,
+    Ended,
+    Extended,
+    Floors,
+    Grant,
+    Holder,
+    LeaseProof,
+    LeaseSigner,
+    Leasing,
+    Place,
+    QueueRules,
+    Report,
+)
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, LeaseLost
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
+from comfyfleet.kernel.secret import Secret
 
 LOOK_EVERY_S = 2.0
+HELD_S = 5.0
+HELD_MAX = 10_000
 
 log = structlog.get_logger()
 _Item = TypeVar("_Item")
@@ -45,6 +62,7 @@ class Desk:
         self._reports: Coalescer[Report, Ended] = Coalescer(self._complete)
         self._bell = Bell(central, on_queued=self.polls.wake, on_changed=self.roster.forget)
         self._chores: list[asyncio.Task[None]] = []
+        self._held: dict[tuple[DispatchId, Secret, Holder], float] = {}
         # Whoever settles wants to know that there is something to settle.
         self.on_finished: Callable[[], None] = lambda: None
 
@@ -93,10 +111,23 @@ class Desk:
     def _followed(self, ended: Ended | LeaseLost) -> Ended:
         if isinstance(ended, LeaseLost):
             raise ended
-        if ended.status is dispatch.DispatchStatus.QUEUED and ended.lane is not None and not ended.replayed:
+        if ended.lane is not None:
             self.came_back([ended.lane])
         self.on_finished()
         return ended
+
+    async def holds(self, proof: LeaseProof) -> bool:
+        """Does this lease stand? Remembered for a moment: reports on a job come many times a second."""
+        key = (proof.dispatch_id, proof.token, proof.holder)
+        if self._held.get(key, 0.0) > time.monotonic():
+            return True
+        async with self._central.control_tx(read_only=True) as tx:
+            held = bool(await dispatch.read_leases(tx, [proof]))
+        if held:
+            if len(self._held) >= HELD_MAX:
+                self._held.clear()
+            self._held[key] = time.monotonic() + HELD_S
+        return held
 
     def somebody_waits_for(self, lane: LaneId, *, but: WorkerId) -> bool:
         """Does another worker stand idle here that could run this?"""
@@ -111,7 +142,7 @@ class Desk:
 
     def taken_back(self, ended: Collection[Ended]) -> None:
         """Leases that were taken from their worker."""
-        self.came_back([each.lane for each in ended if each.lane and each.status is dispatch.DispatchStatus.QUEUED])
+        self.came_back([each.lane for each in ended if each.lane is not None])
         self.on_finished()
 
     def worker_changed(self, worker_id: str) -> None:
@@ -183,6 +214,9 @@ async def _every(seconds: float, chore: Callable[[], Awaitable[object]]) -> None
 def _apart(items: "Sequence[_Item]", key: "Callable[[_Item], object]") -> "Iterator[list[_Item]]":
     """Parts in which no dispatch is named twice: two that claim the same one must not get one answer."""
     left = list(items)
+    if len({key(item) for item in left}) == len(left):
+        yield left
+        return
     while left:
         seen: set[object] = set()
         part: list[_Item] = []

@@ -5,15 +5,16 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from comfyfleet import dispatch, fleet
 from comfyfleet.db import Database
 from comfyfleet.desk.coalesce import Coalescer
 from comfyfleet.desk.roster import Roster
-from comfyfleet.desk.waiting import HOPS_MAX, Waiter, WaitingRoom, Wake
-from comfyfleet.dispatch import Ask, Grant, Holder, LeaseProof, Leasing, Place, Report
-from comfyfleet.fleet import Worker, WorkerStatus
+from comfyfleet.desk.waiting import HOPS_MAX, Routing, Waiter, WaitingRoom, Wake
+from comfyfleet.dispatch import Ask, Grant, Holder, Leased, LeaseProof, Leasing, Place, Report
+from comfyfleet.fleet import Standing, Worker, WorkerStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError
 from comfyfleet.kernel.ids import LaneId, WorkerId, WorkflowId
 
@@ -26,8 +27,7 @@ LOOK_AHEAD = 8
 NO_WAKE = Wake()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Poll:
+class Poll(Struct, frozen=True, eq=False):
     """One call. Two calls of the same worker are two polls."""
 
     worker: Worker
@@ -38,11 +38,14 @@ class Poll:
     idle: bool = True  # it could start at once; else it looks ahead while it runs another
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True, eq=False):
     grant: Grant | None
     workflows: frozenset[WorkflowId]  # what it may run: nothing, for one that drains or has not been approved
     waiting: frozenset[LaneId]  # where somebody still waits, or may: not every lane is looked at for everybody
+
+
+def _routings(poll: Poll, workflows: frozenset[WorkflowId]) -> list[Routing]:
+    return [(workflow_id, provider) for workflow_id in workflows for provider in poll.providers]
 
 
 class Polls:
@@ -52,6 +55,7 @@ class Polls:
         self._leasing = leasing
         self.room = WaitingRoom()
         self._served: Coalescer[Poll, Served] = Coalescer(self._serve, on_unclaimed=self._take_back)
+        self._holding: Coalescer[WorkerId, bool] = Coalescer(self._hold)
         self._floors_until = 0.0
         self._chores: set[asyncio.Task[None]] = set()
 
@@ -63,16 +67,35 @@ class Polls:
     async def poll(self, poll: Poll, *, wait_s: float) -> Grant | None:
         """A lease, at once or when work comes; None when the time is over. Holds no connection while it waits."""
         ends, wake = time.monotonic() + wait_s, NO_WAKE
+        if wait_s > 0 and (workflows := await self._nothing_to_ask_for(poll)):
+            wake = await self._wait(poll, workflows, wait_s)
+            if wake.lane is None:
+                return None
         while True:
             served = await self._ask_for(poll, wake)
             if served.grant is not None:
                 return served.grant
             left = ends - time.monotonic()
-            if left <= 0 or not served.workflows:
+            if left <= 0:
                 return None
             wake = await self._wait(poll, served.workflows, left)
             if wake.lane is None:
                 return None
+
+    async def _nothing_to_ask_for(self, poll: Poll) -> frozenset[WorkflowId] | None:
+        """Where others wait already for all that this worker may run, there is nothing: had something come, one of
+        them would have been woken. What it may run, then; unless it holds a lease, which a lost reply may have been."""
+        workflows = self._roster.remembered(poll.worker)
+        if not workflows or not self.room.somebody_waits_for_each(_routings(poll, workflows)):
+            return None
+        if poll.poll_id is not None and await self._holding.ask(poll.worker.id):
+            return None
+        return workflows
+
+    async def _hold(self, workers: list[WorkerId]) -> Sequence[bool]:
+        async with self._central.control_tx(read_only=True) as tx:
+            holding = await dispatch.workers_with_leases(tx, workers)
+        return [worker in holding for worker in workers]
 
     async def _ask_for(self, poll: Poll, wake: Wake) -> Served:
         try:
@@ -86,8 +109,7 @@ class Polls:
         return served
 
     async def _wait(self, poll: Poll, workflows: frozenset[WorkflowId], left_s: float) -> Wake:
-        routings = [(workflow_id, provider) for workflow_id in workflows for provider in poll.providers]
-        waiter = self.room.park(poll.worker.id, routings, poll.warm, idle=poll.idle)
+        waiter = self.room.park(poll.worker.id, _routings(poll, workflows), poll.warm, idle=poll.idle)
         try:
             async with asyncio.timeout(left_s):
                 return await waiter.woken
@@ -110,28 +132,31 @@ class Polls:
         self._lower_floors_now_and_then()
         async with self._central.control_tx() as tx:
             now = await fleet.hold_workers(tx, {poll.worker.id for poll in polls})
-            refused = {poll: error for poll in polls if (error := fleet.refusal(now.get(poll.worker.id), poll.worker))}
             able = [worker for worker in now.values() if worker.status == WorkerStatus.APPROVED]
             assigned = await self._roster.assignments(tx, able)
-            asks = {poll: self._ask(poll, assigned) for poll in polls if poll not in refused}
-            leased = await dispatch.lease_dispatches(tx, list(asks.values()), self._leasing)
-        for poll in refused:
-            self._roster.forget(poll.worker.worker_id)
-        return [
-            refused[poll]
-            if poll in refused
-            else Served(leased.grants.get(asks[poll]), assigned.get(poll.worker.id, NOTHING), leased.waiting)
-            for poll in polls
-        ]
+            asks = [self._ask(poll, now.get(poll.worker.id), assigned) for poll in polls]
+            leased = await dispatch.lease_dispatches(tx, [ask for ask in asks if isinstance(ask, Ask)], self._leasing)
+        return [self._answer(poll, ask, leased, assigned) for poll, ask in zip(polls, asks, strict=True)]
 
-    def _ask(self, poll: Poll, assigned: Assigned) -> Ask:
+    def _ask(self, poll: Poll, now: Standing | None, assigned: Assigned) -> Ask | FleetError:
+        worker = poll.worker
+        if error := fleet.refusal(now, worker):
+            return error
         return Ask(
-            holder=Holder(poll.worker.id, poll.worker.incarnation),
-            lanes=self._leasing.book.lanes_for(assigned.get(poll.worker.id, NOTHING), poll.providers),
+            holder=Holder(worker.id, worker.incarnation),
+            lanes=self._leasing.book.lanes_for(assigned.get(worker.id, NOTHING), poll.providers),
             leases_max=poll.leases_max,
             warm=poll.warm,
             poll_id=poll.poll_id,
         )
+
+    def _answer(self, poll: Poll, ask: Ask | FleetError, leased: Leased, assigned: Assigned) -> Served | FleetError:
+        if not isinstance(ask, Ask):
+            self._roster.forget(poll.worker.worker_id)
+            return ask
+        grant = leased.grants.get(ask)
+        # What it may run is only asked of those that go on to wait.
+        return Served(grant, NOTHING if grant else assigned.get(poll.worker.id, NOTHING), leased.waiting)
 
     def _lower_floors_now_and_then(self) -> None:
         if self._leasing.floors is not None and self._floors_until < time.monotonic():

@@ -18,6 +18,8 @@ from comfyfleet.kernel.secret import Secret
 
 IDENTITY_S = 60.0
 ASSIGNMENT_S = 1.0
+KNOWN_MAX = 50_000
+NOTHING: frozenset[WorkflowId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +31,30 @@ class _Known:
 class Roster:
     def __init__(self, central: Database) -> None:
         self._central = central
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _Known] = {}  # by the digest of their tokens
+        self._digests: dict[str, set[str]] = defaultdict(set)  # by name
         self._identify: Coalescer[tuple[Secret, str], Worker] = Coalescer(self._look_up)
-        self._of_fleets: dict[FleetId, frozenset[WorkflowId]] = {}
-        self._of_workers: dict[WorkerId, frozenset[WorkflowId]] = {}
+        self._own: dict[tuple[WorkerId, int], frozenset[WorkflowId]] = {}
+        self._of_fleets: dict[FleetId | None, frozenset[WorkflowId]] = {}
+        self._active: frozenset[WorkflowId] = frozenset()
         self._assigned_until = 0.0
 
     async def identify(self, presented: Secret, worker_id: str) -> Worker:
         """By bearer token. Raises Unauthenticated, or Superseded where a newer process has the name."""
         digest = presented.digest()
         known = self._known.get(digest)
-        if known is None or known.until < time.monotonic() or known.worker.worker_id != worker_id:
-            worker = await self._identify.ask((presented, worker_id))
-            self._known[digest] = _Known(worker, time.monotonic() + IDENTITY_S)
-            return worker
-        return known.worker
+        if known is not None and known.until > time.monotonic() and known.worker.worker_id == worker_id:
+            return known.worker
+        worker = await self._identify.ask((presented, worker_id))
+        self._remember(digest, worker)
+        return worker
+
+    def _remember(self, digest: str, worker: Worker) -> None:
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
+            self._digests.clear()
+        self._known[digest] = _Known(worker, time.monotonic() + IDENTITY_S)
+        self._digests[worker.worker_id].add(digest)
 
     async def require_known(self, presented: Secret) -> None:
         """Raises Unauthenticated for a token that is no worker's."""
@@ -52,34 +63,49 @@ class Roster:
 
     def forget(self, worker_id: str) -> None:
         """Something about it changed: look again."""
-        self._known = {digest: known for digest, known in self._known.items() if known.worker.worker_id != worker_id}
+        for digest in self._digests.pop(worker_id, ()):
+            self._known.pop(digest, None)
 
-    def forget_assignments(self) -> None:
-        self._assigned_until = 0.0
+    def remembered(self, worker: Worker) -> frozenset[WorkflowId] | None:
+        """What it may run, if that is known and not out of date."""
+        own = self._own.get((worker.id, worker.incarnation))
+        if own is None or self._assigned_until < time.monotonic():
+            return None
+        if worker.fleet_id is None:
+            return own & self._active
+        of_fleet = self._of_fleets.get(worker.fleet_id)
+        return None if of_fleet is None else of_fleet | (own & self._active)
 
     async def assignments(self, tx: ControlTx, workers: Collection[Standing]) -> dict[WorkerId, frozenset[WorkflowId]]:
         """What each may run: its fleet's active workflows and its own. A change is seen within a second."""
+        if len(self._own) >= KNOWN_MAX:
+            self._own.clear()
         if self._assigned_until < time.monotonic():
             self._of_fleets.clear()
-            self._of_workers.clear()
+            self._active = await fleet.active_workflows(tx)
             self._assigned_until = time.monotonic() + ASSIGNMENT_S
-        await self._learn_assignments(tx, workers)
-        return {
-            worker.id: self._of_workers[worker.id]
-            | (self._of_fleets[worker.fleet_id] if worker.fleet_id else frozenset())
-            for worker in workers
-        }
-
-    async def _learn_assignments(self, tx: ControlTx, workers: Collection[Standing]) -> None:
-        new_workers = [worker.id for worker in workers if worker.id not in self._of_workers]
-        new_fleets = {worker.fleet_id for worker in workers if worker.fleet_id} - self._of_fleets.keys()
-        if new_workers:
-            found: dict[WorkerId, set[WorkflowId]] = defaultdict(set)
-            for pair in await fleet.own_workflows(tx, new_workers):
-                found[pair[0]].add(pair[1])
-            self._of_workers |= {each: frozenset(found.get(each, ())) for each in new_workers}
-        for fleet_id in new_fleets:
+        await self._learn_own(tx, [each for each in workers if (each.id, each.incarnation) not in self._own])
+        for fleet_id in {worker.fleet_id for worker in workers if worker.fleet_id} - self._of_fleets.keys():
             self._of_fleets[fleet_id] = await fleet.fleet_workflows(tx, fleet_id)
+        return {worker.id: self._may_run(worker) for worker in workers}
+
+    def _may_run(self, worker: Standing) -> frozenset[WorkflowId]:
+        """Where one part is all there is, that very set: a set that is new each time must be hashed each time."""
+        own = self._own[worker.id, worker.incarnation]
+        of_fleet = self._of_fleets.get(worker.fleet_id, NOTHING)
+        if not own:
+            return of_fleet
+        return own if not of_fleet and own <= self._active else of_fleet | (own & self._active)
+
+    async def _learn_own(self, tx: ControlTx, workers: Collection[Standing]) -> None:
+        """What a worker registered with stays for its whole life; only whether it is active may change."""
+        if not workers:
+            return
+        found: dict[WorkerId, set[WorkflowId]] = defaultdict(set)
+        for worker_id, workflow_id in await fleet.own_workflows(tx, [worker.id for worker in workers]):
+            found[worker_id].add(workflow_id)
+        for worker in workers:
+            self._own[worker.id, worker.incarnation] = frozenset(found.get(worker.id, ()))
 
     async def _look_up(self, asked: list[tuple[Secret, str]]) -> Sequence[Worker | FleetError]:
         async with self._central.control_tx(read_only=True) as tx:

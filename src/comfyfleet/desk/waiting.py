@@ -36,11 +36,11 @@ class WaitingRoom:
         # Dicts as ordered sets: who came first is woken first.
         self._by_routing: dict[Routing, dict[Waiter, None]] = {}
         self._by_warmth: dict[tuple[Routing, str], dict[Waiter, None]] = {}
-        self._count = 0
+        self._waiters: set[Waiter] = set()
         self._closed = False
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._waiters)
 
     @property
     def routings(self) -> Collection[Routing]:
@@ -54,7 +54,7 @@ class WaitingRoom:
         if self._closed:
             waiter.woken.set_result(Wake())
             return waiter
-        self._count += 1
+        self._waiters.add(waiter)
         for routing in routings:
             self._by_routing.setdefault(routing, {})[waiter] = None
             for structure_hash in warm:
@@ -81,6 +81,9 @@ class WaitingRoom:
                 woken += 1
         return woken
 
+    def somebody_waits_for_each(self, routings: Collection[Routing]) -> bool:
+        return not self._closed and all(routing in self._by_routing for routing in routings)
+
     def wants(self, lane: Lane, *, but: WorkerId) -> bool:
         """Does somebody else stand idle who could run this?"""
         waiters = self._by_routing.get((lane.workflow_id, lane.provider.value), {})
@@ -89,25 +92,24 @@ class WaitingRoom:
     def close(self) -> None:
         """The server stops: all go away with empty hands, and ask another replica."""
         self._closed = True
-        for waiter in {waiter for waiters in self._by_routing.values() for waiter in waiters}:
+        for waiter in list(self._waiters):
             self._remove(waiter)
             if not waiter.woken.done():
                 waiter.woken.set_result(Wake())
 
     def _remove(self, waiter: Waiter) -> None:
-        found = False
+        if waiter not in self._waiters:
+            return
+        self._waiters.discard(waiter)
         for routing in waiter.routings:
-            found |= _discard(self._by_routing, routing, waiter)
+            _discard(self._by_routing, routing, waiter)
             for structure_hash in waiter.warm:
                 _discard(self._by_warmth, (routing, structure_hash), waiter)
-        self._count -= found
 
 
-def _discard(index: "dict[_Key, dict[Waiter, None]]", key: "_Key", waiter: Waiter) -> bool:
+def _discard(index: "dict[_Key, dict[Waiter, None]]", key: "_Key", waiter: Waiter) -> None:
     waiters = index.get(key)
-    if waiters is None or waiter not in waiters:
-        return False
-    del waiters[waiter]
-    if not waiters:
-        del index[key]
-    return True
+    if waiters is not None:
+        waiters.pop(waiter, None)
+        if not waiters:
+            del index[key]

@@ -37,7 +37,7 @@ from comfyfleet.dispatch.model import (
     QueueRules,
 )
 from comfyfleet.dispatch.priority import set_priority
-from comfyfleet.dispatch.rebind import HeldLease, count_leases, read_leases, rebind_leases
+from comfyfleet.dispatch.rebind import HeldLease, count_leases, read_leases, rebind_leases, workers_with_leases
 from comfyfleet.dispatch.requeue import requeue_dispatch
 from comfyfleet.dispatch.return_leases import return_leases
 from comfyfleet.dispatch.tokens import LeaseSigner
@@ -94,4 +94,5 @@ __all__ = [
     "require_dispatch",
     "return_leases",
     "set_priority",
+    "workers_with_leases",
 ]

@@ -65,8 +65,8 @@ async def fail_dispatch(
     row = await _delay(tx, report, found, chance) if again else await _finish(tx, report, failure)
     rows = [row] if row is not None else []
     ended = await close_attempts(tx, rows, {proof.dispatch_id: report}, reason=failure.value)
-    for each in rows:
-        await blocks.learn_from_failure(tx, each, proof.holder.worker_id, failure, rules=rules)
+    if rows and found is not None:
+        await blocks.learn_from_failure(tx, found, proof.holder.worker_id, failure, rules=rules)
     return (await answer_the_rest(tx, [report], ended, signer=signer))[proof.dispatch_id]
 
 
@@ -121,7 +121,12 @@ async def close_attempts(
     ]
     await tx.run(sql.end_attempts(), rows=batch(attempts))
     await write_settlements(tx, rows, {key: report.detail for key, report in reports.items()})
-    return {row.id: Ended(row.id, DispatchStatus(row.status), lane=row.lane) for row in rows}
+    return {row.id: ended_as(row) for row in rows}
+
+
+def ended_as(row: Any) -> Ended:
+    status = DispatchStatus(row.status)
+    return Ended(row.id, status, lane=row.lane if status is DispatchStatus.QUEUED else None)
 
 
 async def answer_the_rest(
@@ -165,11 +170,4 @@ def _row(report: Report) -> dict[str, Any]:
 
 def _settlement(row: Any, detail: dict[str, Any]) -> dict[str, Any]:
     said = {"error_class": row.error_class, "error": row.last_error, "epoch": row.epoch, **detail}
-    return {
-        "id": new_id(),
-        "dispatch_id": row.id,
-        "tenant_id": row.tenant_id,
-        "pool": row.pool,
-        "outcome": row.status,
-        "detail": encode(said).decode(),
-    }
+    return {"settlement_id": new_id(), "id": row.id, "detail": encode(said).decode()}

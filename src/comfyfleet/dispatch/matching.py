@@ -7,6 +7,8 @@ by aged priority, then by whose turn it is, then by age. A worker takes what it 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from comfyfleet.dispatch.model import Ask
 from comfyfleet.dispatch.turns import Turns
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
@@ -32,8 +34,7 @@ class Leanings:
 LEANINGS = Leanings()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Head:
+class Head(Struct, frozen=True, eq=False, gc=False):
     """A row near the front of its lane. Compared as an object: each was read once."""
 
     id: DispatchId
@@ -59,8 +60,7 @@ class Block:
     probing: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
+class Pairing(Struct, frozen=True, eq=False):
     ask: Ask
     head: Head
     probes: str | None  # the structure hash of the half-open block that this one tries

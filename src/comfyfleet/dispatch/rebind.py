@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from comfyfleet.db import ControlTx
-from comfyfleet.db.dialect import batch
+from comfyfleet.db.dialect import batch, ordered_batch
 from comfyfleet.dispatch import sql
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.model import Holder, LeaseProof, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
 from comfyfleet.kernel.ids import DispatchId, TenantId, WorkerId
 from comfyfleet.kernel.secret import Secret
+
+LIVES_BACK_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,11 @@ async def read_leases(tx: ControlTx, proofs: Sequence[LeaseProof]) -> dict[Dispa
     return {row.id: HeldLease(row.id, row.tenant_id, row.epoch, row.nonce) for row in rows}
 
 
+async def workers_with_leases(tx: ControlTx, worker_ids: Sequence[WorkerId]) -> set[WorkerId]:
+    rows = await tx.all(sql.workers_with_leases(), rows=batch([{"worker_id": each} for each in worker_ids]))
+    return {row.worker_id for row in rows}
+
+
 async def count_leases(tx: ControlTx, worker_id: WorkerId) -> int:
     return len(await tx.all(sql.leased_by(worker_id)))
 
@@ -38,25 +46,33 @@ async def count_leases(tx: ControlTx, worker_id: WorkerId) -> int:
 async def rebind_leases(
     tx: ControlTx, proofs: Sequence[LeaseProof], *, to: Holder, signer: LeaseSigner, rules: QueueRules
 ) -> dict[DispatchId, Secret]:
-    """`proofs` are of the worker's life before. The new tokens; what is missing had been lost."""
+    """The new tokens; what is missing had been lost, or is not proven.
+
+    A token of an earlier life than the last proves as much: the reply to a registration may have been lost.
+    """
+    held = {row.id: row for row in await tx.all(sql.leases_with_nonces(to.worker_id))}
     moved, tokens = [], {}
-    await tx.all(sql.leased_by(to.worker_id))  # held, in one order: the older process may still send heartbeats
-    held = await read_leases(tx, proofs)
     for proof in proofs:
-        lease = held.get(proof.dispatch_id)
-        if lease is None:
-            continue
-        token = signer.token(
-            lease.dispatch_id,
-            epoch=lease.epoch,
-            nonce=lease.nonce,
-            worker_id=to.worker_id,
-            incarnation=to.incarnation,
-        )
-        tokens[lease.dispatch_id] = token
-        moved.append({**lease_key(proof), "new_hash": token.digest(), "new_incarnation": to.incarnation})
+        row = held.get(proof.dispatch_id)
+        if row is not None and _is_proven(proof, row, signer):
+            token = _token(row, to.incarnation, signer)
+            tokens[row.id] = token
+            moved.append({**_key(row), "new_hash": token.digest(), "new_incarnation": to.incarnation})
     if not moved:
         return {}
-    rebound = {row.id for row in await tx.all(sql.rebind(), rows=batch(moved), grace_s=rules.grace_s)}
-    await tx.run(sql.rebind_attempts(), rows=batch(moved))
+    rebound = {row.id for row in await tx.all(sql.rebind(), rows=ordered_batch(moved), grace_s=rules.grace_s)}
+    await tx.run(sql.rebind_attempts(), rows=ordered_batch(moved))
     return {dispatch_id: token for dispatch_id, token in tokens.items() if dispatch_id in rebound}
+
+
+def _is_proven(proof: LeaseProof, row: Any, signer: LeaseSigner) -> bool:
+    lives = range(row.incarnation, max(0, row.incarnation - LIVES_BACK_MAX), -1)
+    return any(proof.token.matches(_token(row, life, signer).digest()) for life in lives)
+
+
+def _token(row: Any, incarnation: int, signer: LeaseSigner) -> Secret:
+    return signer.token(row.id, epoch=row.epoch, nonce=row.nonce, worker_id=row.worker_id, incarnation=incarnation)
+
+
+def _key(row: Any) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in sql.LEASE_KEY}

@@ -7,8 +7,8 @@ from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import blocks, sql
 from comfyfleet.dispatch.failures import FailureClass
-from comfyfleet.dispatch.finish import write_settlements
-from comfyfleet.dispatch.lifecycle import DispatchEvent, DispatchStatus
+from comfyfleet.dispatch.finish import ended_as, write_settlements
+from comfyfleet.dispatch.lifecycle import DispatchEvent
 from comfyfleet.dispatch.model import Dispatch, Ended
 from comfyfleet.kernel.ids import DispatchId, WorkerId
 
@@ -29,7 +29,7 @@ async def return_leases(
     moved = [ended for event, rows in fates.items() for ended in await _move(tx, event, rows, reason)]
     if moved:
         await _close(tx, moved, reason)
-    return [Ended(row.id, DispatchStatus(row.status), lane=row.lane) for row in moved]
+    return [ended_as(row) for row in moved]
 
 
 def fate(dispatch: Dispatch) -> DispatchEvent:

@@ -71,6 +71,14 @@ def confirm_attempts() -> sa.Update:
 
 
 @cache
+def workers_with_leases() -> sa.Select[Any]:
+    b = batch_rows("b", {"worker_id": sa.Uuid()})
+    return sa.select(d.c.worker_id).join(
+        b, sa.and_(d.c.worker_id == b.c.worker_id, d.c.status == constant(DispatchStatus.LEASED))
+    )
+
+
+@cache
 def held_leases() -> sa.Select[Any]:
     b = batch_rows("b", LEASE_KEY)
     return (
@@ -78,6 +86,17 @@ def held_leases() -> sa.Select[Any]:
         .select_from(b)
         .join(d, sa.and_(*_held(b)))
         .join(a, sa.and_(a.c.dispatch_id == d.c.id, a.c.epoch == d.c.epoch))
+    )
+
+
+def leases_with_nonces(worker_id: WorkerId) -> sa.Select[Any]:
+    """What a worker holds, in whatever life, held on to until the transaction ends."""
+    return (
+        sa.select(d.c.id, d.c.epoch, d.c.lease_hash, d.c.worker_id, d.c.incarnation, a.c.nonce)
+        .join(a, sa.and_(a.c.dispatch_id == d.c.id, a.c.epoch == d.c.epoch))
+        .where(d.c.status == constant(DispatchStatus.LEASED), d.c.worker_id == worker_id)
+        .order_by(d.c.id)
+        .with_for_update(of=d)
     )
 
 
@@ -121,11 +140,10 @@ def _held(b: sa.TableValuedAlias) -> tuple[sa.ColumnElement[bool], ...]:
         d.c.id == b.c.id,
         d.c.epoch == b.c.epoch,
         d.c.lease_hash == b.c.lease_hash,
-        # Not `=`: the index of leased rows by worker would be taken for the way in, and whatever a worker has held
-        # lies there until it is vacuumed.
-        d.c.worker_id.is_not_distinct_from(b.c.worker_id),
+        d.c.worker_id == b.c.worker_id,
         d.c.incarnation == b.c.incarnation,
-        d.c.status == constant(DispatchStatus.LEASED),
+        # Bound, not a constant: the way in is the id, and not the index of all that is leased.
+        d.c.status == DispatchStatus.LEASED,
     )
 
 
@@ -134,8 +152,6 @@ def _held(b: sa.TableValuedAlias) -> tuple[sa.ColumnElement[bool], ...]:
 # What follows from the end of a lease needs no more of the row.
 ENDED = (
     d.c.id,
-    d.c.tenant_id,
-    d.c.pool,
     d.c.lane,
     d.c.status,
     d.c.epoch,
@@ -223,17 +239,21 @@ def end_attempts() -> sa.Update:
 
 @cache
 def insert_settlements() -> sa.Insert:
-    columns: dict[str, Any] = {
-        "id": sa.Uuid(),
-        "dispatch_id": sa.Uuid(),
-        "tenant_id": sa.Uuid(),
-        "pool": sa.Text(),
-        "outcome": sa.Text(),
-        "detail": sa.Text(),
-    }
-    b = batch_rows("b", columns)
-    listed = sa.select(*b.c, sa.literal(0, sa.Integer()), now(), now())
-    return sa.insert(settlements).from_select([*columns, "tries", "next_try_at", "created_at"], listed)
+    """What it settles stands in the row that was just moved."""
+    b = batch_rows("b", {"settlement_id": sa.Uuid(), "id": sa.Uuid(), "detail": sa.Text()})
+    listed = sa.select(
+        b.c.settlement_id,
+        d.c.id,
+        d.c.tenant_id,
+        d.c.pool,
+        d.c.status,
+        b.c.detail,
+        sa.literal(0, sa.Integer()),
+        now(),
+        now(),
+    ).join(d, d.c.id == b.c.id)
+    into = ["id", "dispatch_id", "tenant_id", "pool", "outcome", "detail", "tries", "next_try_at", "created_at"]
+    return sa.insert(settlements).from_select(into, listed)
 
 
 def attempt(dispatch_id: DispatchId, epoch: int) -> sa.Select[Any]:

@@ -1,7 +1,6 @@
 """Lease tokens: made from what the attempt's row holds, so a lost reply can be answered again, and never stored."""
 
 import base64
-import hashlib
 import hmac
 from dataclasses import dataclass
 from uuid import UUID
@@ -16,8 +15,8 @@ class LeaseSigner:
     signing_key: Secret
 
     def token(self, dispatch_id: UUID, *, epoch: int, nonce: str, worker_id: UUID, incarnation: int) -> Secret:
-        facts = f"comfyfleet.lease:{dispatch_id}:{epoch}:{nonce}:{worker_id}:{incarnation}"
-        mac = hmac.digest(self.signing_key.reveal().encode(), facts.encode(), hashlib.sha256)
+        facts = f"comfyfleet.lease:{epoch}:{incarnation}:{nonce}".encode() + dispatch_id.bytes + worker_id.bytes
+        mac = hmac.digest(self.signing_key.reveal().encode(), facts, "sha256")
         return Secret(f"{epoch}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}")
 
 

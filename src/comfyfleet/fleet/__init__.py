@@ -26,6 +26,7 @@ from comfyfleet.fleet.listing import (
 )
 from comfyfleet.fleet.model import Fleet, FleetRules, FleetSecret, NewWorker, Registration, Sighting, Standing, Worker
 from comfyfleet.fleet.presence import (
+    active_workflows,
     authenticate_worker,
     authenticate_workers,
     fleet_workflows,
@@ -56,6 +57,7 @@ __all__ = [
     "WorkerFilter",
     "WorkerStatus",
     "able_workers",
+    "active_workflows",
     "allowed_workflows",
     "assign_workflow",
     "authenticate_worker",

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
+from msgspec import Struct
+
 from comfyfleet.fleet.lifecycle import WorkerStatus
 from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId
 from comfyfleet.kernel.secret import Secret
@@ -70,7 +72,7 @@ class Worker:
     fleet_id: FleetId | None
     status: WorkerStatus
     incarnation: int
-    token_hash: str = field(repr=False)
+    token_hash: str = field(repr=False, compare=False)
     max_concurrency: int
     current_load: int
     last_seen_at: datetime
@@ -92,8 +94,7 @@ class Worker:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True, eq=False):
     """What decides whether a worker may take work at this instant."""
 
     id: WorkerId

@@ -54,8 +54,9 @@ async def require_token(tx: ControlTx, presented: Secret) -> None:
 async def hold_workers(tx: ControlTx, worker_ids: Collection[WorkerId]) -> dict[WorkerId, Standing]:
     """As they stand at this instant, held until the transaction ends: a revocation waits, or wins."""
     await take_turns(tx, worker_ids)
-    rows = await tx.all(sql.workers_now(), rows=batch([{"id": each} for each in worker_ids]))
-    return {row.id: Standing(row.id, row.fleet_id, row.status, row.incarnation, row.token_hash) for row in rows}
+    ids = list(worker_ids)
+    rows = await tx.all(sql.workers_now(), rows=batch([{"id": each, "n": n} for n, each in enumerate(ids)]))
+    return {ids[n]: Standing(ids[n], *rest) for n, *rest in map(tuple, rows)}
 
 
 def refusal(now: Standing | None, known: Worker) -> Superseded | Unauthenticated | None:
@@ -80,8 +81,12 @@ async def touch_workers(tx: ControlTx, sightings: Sequence[Sighting]) -> None:
 
 
 async def own_workflows(tx: ControlTx, worker_ids: Collection[WorkerId]) -> list[tuple[WorkerId, WorkflowId]]:
-    """What workers registered with by name, as far as it is active."""
+    """What workers registered with by name, active or not."""
     return [(row.worker_id, row.workflow_id) for row in await tx.all(sql.own_workflows(sorted(worker_ids)))]
+
+
+async def active_workflows(tx: ControlTx) -> frozenset[WorkflowId]:
+    return frozenset(row.id for row in await tx.all(sql.active_workflows()))
 
 
 async def fleet_workflows(tx: ControlTx, fleet_id: FleetId) -> frozenset[WorkflowId]:

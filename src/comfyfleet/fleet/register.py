@@ -71,9 +71,12 @@ async def _require_room(tx: ControlTx, new: NewWorker, fleet: Fleet, rules: Flee
 
 
 async def _insert(tx: ControlTx, new: NewWorker, fleet: Fleet | None, token: Secret, rules: FleetRules) -> Any | None:
-    status = WORKER.target(WorkerEvent.APPROVE) if rules.approves_by_itself else WORKER.initial
     fleet_id = fleet.id if fleet else None
-    return await tx.maybe(sql.insert_worker(new, fleet_id=fleet_id, token_hash=token.digest(), status=status))
+    return await tx.maybe(sql.insert_worker(new, fleet_id=fleet_id, token_hash=token.digest(), status=_welcome(rules)))
+
+
+def _welcome(rules: FleetRules) -> WorkerStatus:
+    return WORKER.target(WorkerEvent.APPROVE) if rules.approves_by_itself else WORKER.initial
 
 
 async def _take_over(
@@ -86,7 +89,8 @@ async def _take_over(
     other_machine = found.boot_id is not None and new.boot_id is not None and found.boot_id != new.boot_id
     if recent and other_machine and found.takeovers >= rules.takeovers_max:
         raise Forbidden("Two machines use this worker_id in turns. Give each a name of its own.")
-    status = before.status if before.status is not WorkerStatus.GONE else WORKER.target(WorkerEvent.APPROVE)
+    # One that had left comes like a new one: leaving and coming back must not stand in for an operator's approval.
+    status = before.status if before.status is not WorkerStatus.GONE else _welcome(rules)
     return await tx.one(
         sql.take_over(
             before.id,

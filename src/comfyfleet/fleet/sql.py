@@ -217,8 +217,9 @@ def take_turns() -> sa.Select[Any]:
 
 @cache
 def workers_now() -> sa.Select[Any]:
-    b = batch_rows("b", {"id": sa.Uuid()})
-    return sa.select(w.c.id, w.c.fleet_id, w.c.status, w.c.incarnation, w.c.token_hash).join(b, b.c.id == w.c.id)
+    """By their numbers in the batch: an id that was just sent need not come back."""
+    b = batch_rows("b", {"id": sa.Uuid(), "n": sa.Integer()})
+    return sa.select(b.c.n, w.c.fleet_id, w.c.status, w.c.incarnation, w.c.token_hash).join(b, b.c.id == w.c.id)
 
 
 @cache
@@ -234,12 +235,13 @@ def touch() -> sa.Update:
 
 def own_workflows(row_ids: list[WorkerId]) -> sa.Select[Any]:
     b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in row_ids])
-    return (
-        sa.select(worker_workflows.c.worker_id, worker_workflows.c.workflow_id)
-        .join(b, b.c.id == worker_workflows.c.worker_id)
-        .join(workflows, workflows.c.id == worker_workflows.c.workflow_id)
-        .where(workflows.c.is_active)
+    return sa.select(worker_workflows.c.worker_id, worker_workflows.c.workflow_id).join(
+        b, b.c.id == worker_workflows.c.worker_id
     )
+
+
+def active_workflows() -> sa.Select[Any]:
+    return sa.select(workflows.c.id).where(workflows.c.is_active)
 
 
 def forget_workflows(row_id: WorkerId) -> sa.Delete:

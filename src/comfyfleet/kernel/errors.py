@@ -120,7 +120,7 @@ class LeasesOpen(Conflict):
     """A worker signs off while it still holds work."""
 
     code = "leases_open"
-    text = "Worker {worker_id!r} still holds {count} leases. Complete them or give them back first."
+    text = "Leases that worker {worker_id!r} still holds: {count}. Complete them or give them back first."
 
     def __init__(self, worker_id: str, count: int) -> None:
         super().__init__(worker_id=worker_id, count=count)

@@ -1,6 +1,8 @@
-"""What the queue decided reaches the tenants of one pool: each settlement in a transaction of its own."""
+"""What the queue decided reaches the tenants of one pool."""
 
 import random
+from collections import defaultdict
+from collections.abc import Sequence
 
 import structlog
 
@@ -10,7 +12,7 @@ from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.house import House
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
-from comfyfleet.kernel.ids import SettlementId
+from comfyfleet.kernel.ids import SettlementId, TenantId
 
 NAME = "apply_settlements"
 EVERY_S = 2.0
@@ -29,21 +31,40 @@ async def tick(house: House, pool: str, *, chance: random.Random) -> int:
         due = await settlements.due_settlements(tx, pool, rows=BATCH)
     applied: list[SettlementId] = []
     outage: Unavailable | None = None
-    left = list(due)
+    left = _by_tenant(due)
     while left and outage is None:
         try:
-            if await _apply(house, left[0], chance=chance.random()):
-                applied.append(left[0].id)
+            applied += await _apply_all(house, left[0], chance=chance)
             left.pop(0)
         except Unavailable as problem:
             outage = problem
     if due:
         async with house.control_tx() as tx:
             await settlements.mark_applied(tx, applied)
-            await settlements.release(tx, [each.id for each in left])
+            await settlements.release(tx, [each.id for group in left for each in group])
     if outage is not None:
         raise outage
     return len(due)
+
+
+def _by_tenant(due: Sequence[Settlement]) -> list[list[Settlement]]:
+    groups: dict[TenantId, list[Settlement]] = defaultdict(list)
+    for each in due:
+        groups[each.tenant_id].append(each)
+    return list(groups.values())
+
+
+async def _apply_all(house: House, group: list[Settlement], *, chance: random.Random) -> list[SettlementId]:
+    """One tenant's in one transaction; where one of them is in the way, each in its own. Those that were applied."""
+    try:
+        async with house.pool(group[0].pool).tenant_tx(group[0].tenant_id) as tx:
+            for settlement in group:
+                await jobs.apply_settlement(tx, settlement)
+    except Unavailable:
+        raise
+    except Exception:
+        return [each.id for each in group if await _apply(house, each, chance=chance.random())]
+    return [each.id for each in group]
 
 
 async def _apply(house: House, settlement: Settlement, *, chance: float) -> bool:

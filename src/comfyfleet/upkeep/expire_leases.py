@@ -12,6 +12,8 @@ from comfyfleet.upkeep.turns import take_turn
 NAME = "expire_leases"
 EVERY_S = 2.0
 BATCH = 100
+# A lease may be so short that half its life is over between two sweeps. Nobody was away then.
+MISSED_SWEEPS = 3
 
 log = structlog.get_logger()
 
@@ -23,7 +25,7 @@ async def tick(house: House, *, chance: random.Random) -> int:
         since_s = await take_turn(tx, NAME)
         if since_s is None:
             return 0
-        if since_s > house.queue_rules.lease_ttl_s / 2:
+        if since_s > max(house.queue_rules.lease_ttl_s / 2, MISSED_SWEEPS * EVERY_S):
             spared = await outages.spare_leases(tx, rules=house.queue_rules)
             if spared:
                 log.warning("upkeep.leases_spared", leases=spared)

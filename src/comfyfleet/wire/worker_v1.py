@@ -8,6 +8,7 @@ from msgspec import Meta, Raw, Struct, field
 Provider = Literal["self_hosted", "cloud"]
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 Slug = Annotated[str, Meta(min_length=1, max_length=63)]
+WorkflowSlug = Annotated[str, Meta(min_length=1, max_length=100)]
 Token = Annotated[str, Meta(min_length=1, max_length=128)]
 Note = Annotated[str, Meta(max_length=4000)]
 Word = Annotated[str, Meta(max_length=200)]
@@ -45,7 +46,7 @@ class Register(Request):
 
     fleet_slug: Slug | None = None
     stage: Slug | None = None
-    workflow_slugs: Annotated[list[Slug], Meta(max_length=1000)] = []
+    workflow_slugs: Annotated[list[WorkflowSlug], Meta(max_length=1000)] = []
     max_concurrency: Concurrency = 1
     providers: Annotated[list[Provider], Meta(min_length=1, max_length=2)] = field(
         default_factory=lambda: ["self_hosted"]

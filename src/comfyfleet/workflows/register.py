@@ -68,6 +68,7 @@ def _parse_graph(graph: bytes) -> dict[str, Any]:
         parsed = json.loads(graph)
     except (ValueError, RecursionError):
         raise InvalidInput("graph", "is not JSON") from None
-    if not isinstance(parsed, dict) or not parsed:
+    # ComfyUI's plain *Save* writes another format, with its nodes in a list: no server would run it.
+    if not isinstance(parsed, dict) or not parsed or not all(isinstance(node, dict) for node in parsed.values()):
         raise InvalidInput("graph", "must be an object of nodes, as ComfyUI's 'Save (API format)' writes it")
     return parsed

@@ -6,11 +6,11 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from comfyfleet import fleet
+from comfyfleet import fleet, workflows
 from comfyfleet.fleet import FleetRules, WorkerEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
-from tests.api.worker.conftest import WORKER, HttpWorker, Yard
+from tests.api.worker.conftest import GRAPH, WORKER, HttpWorker, Yard
 from tests.conftest import ManualClock
 
 
@@ -31,6 +31,13 @@ async def test_a_worker_registers_and_gets_a_token_of_64_characters(yard: Yard) 
 async def test_a_worker_may_register_for_workflows_of_its_own(yard: Yard) -> None:
     worker = await yard.register(fleet_slug=None, stage=None, workflow_slugs=["face-swap"])
     assert worker.registered["workflows_assigned"] == ["face-swap"]
+
+
+async def test_a_worker_may_register_for_the_longest_slug_that_a_workflow_can_have(yard: Yard) -> None:
+    async with yard.house.control_tx() as tx:
+        longest = await workflows.add_workflow(tx, slug="w" * 100, name="W", graph=GRAPH)
+    worker = await yard.register(fleet_slug=None, stage=None, workflow_slugs=[longest.slug])
+    assert worker.registered["workflows_assigned"] == [longest.slug]
 
 
 async def test_what_is_wrong_with_a_registration_is_named(yard: Yard) -> None:
@@ -281,6 +288,19 @@ async def test_w1_a_restarted_worker_goes_on_with_what_it_proves(yard: Yard) -> 
     assert (row.epoch, row.attempts) == (1, 1)  # nothing ran twice
 
 
+async def test_w1_a_registration_whose_reply_was_lost_costs_no_lease(yard: Yard) -> None:
+    """The restarted worker registers again with the proofs it has: those of two lives ago."""
+    old = await yard.register()
+    dispatch_id = await yard.add()
+    job = await old.poll()
+    await yard.register(leases=[lease_of(job)])
+    new = await yard.register(leases=[lease_of(job)])
+    [rebound] = new.registered["leases"]
+    assert (await new.say("complete", **lease_of(rebound)))["status"] == "completed"
+    row = await yard.queue.row(dispatch_id)
+    assert (row.epoch, row.attempts) == (1, 1)
+
+
 async def test_w3_an_old_process_cannot_sign_the_new_one_off(yard: Yard) -> None:
     old = await yard.register()
     new = await yard.register()
@@ -305,7 +325,7 @@ async def test_a_drained_worker_gets_nothing_new_and_keeps_what_it_has(yard: Yar
     await yard.add()
     async with yard.house.control_tx() as tx:
         await fleet.move_worker(tx, "i-1", WorkerEvent.DRAIN)
-    assert await worker.poll(wait_seconds=5) is None
+    assert await worker.poll(wait_seconds=0.2) is None
     assert (await worker.say("heartbeat", **lease_of(job)))["lost"] == []
     assert (await worker.say("complete", **lease_of(job)))["status"] == "completed"
 
@@ -339,8 +359,12 @@ async def test_outputs_go_to_a_folder_of_the_attempt_and_must_be_there(yard: Yar
 
 async def test_events_are_kept_for_whoever_watches(yard: Yard) -> None:
     worker = await yard.register()
-    said = [{"kind": "progress", "dispatch_id": str(new_id()), "data": {"value": 3, "max": 20}}]
-    assert (await worker.say("events", events=said))["accepted"] == 1
+    await yard.add()
+    job = await worker.poll()
+    said = {"kind": "progress", **lease_of(job), "data": {"value": 3, "max": 20}}
+    assert (await worker.say("events", events=[said]))["accepted"] == 1
+    foreign = {**said, "dispatch_id": str(new_id())}
+    assert (await worker.say("events", 409, events=[said, foreign]))["code"] == "lease_lost"
     [kept] = yard.house.desk.live.after(0)
     assert (kept.worker_id, kept.kind, kept.data) == ("i-1", "progress", {"value": 3, "max": 20})
 
@@ -379,7 +403,8 @@ async def test_without_a_token_nothing_is_told(yard: Yard, client: httpx2.AsyncC
         assert bare.headers["X-Request-Id"]
     stranger = HttpWorker(client, "nobody", token="x" * 64)
     assert (await stranger.say("poll", 401))["code"] == "unauthenticated"
-    assert (await client.get(WORKER + "poll")).status_code in (404, 405)
+    asked = await client.get(WORKER + "poll")
+    assert (asked.status_code, asked.headers["Allow"]) == (405, "POST")
     assert (await client.post(WORKER + "nothing", json={})).status_code == 404
 
 
@@ -394,3 +419,22 @@ async def test_a_house_whose_database_is_away_says_so(yard: Yard, house: House) 
     assert await worker.poll() is None
     await house.desk._central.engine.dispose()
     assert await worker.poll() is None  # connections come back by themselves
+
+
+async def test_who_finds_others_waiting_waits_without_asking_the_queue(yard: Yard) -> None:
+    workers = [await yard.elsewhere(f"10.0.1.{number}").register(f"w-{number}") for number in range(3)]
+    first = asyncio.create_task(workers[0].poll(wait_seconds=20))
+    await yard.parked(1)
+    assert await workers[1].poll() is None  # what it may run is remembered from here on
+    asked = yard.house.desk.polls.batches
+    second = asyncio.create_task(workers[1].poll(wait_seconds=20, poll_id="p-1"))
+    await yard.parked(2)
+    assert yard.house.desk.polls.batches == asked
+    ids = {str(await yard.add()), str(await yard.add())}
+    assert {(await asyncio.wait_for(each, 5))["dispatch_id"] for each in (first, second)} == ids
+    # A lost reply comes again, whoever else waits.
+    third = asyncio.create_task(workers[2].poll(wait_seconds=20))
+    await yard.parked(1)
+    again = await asyncio.wait_for(workers[1].poll(wait_seconds=20, poll_id="p-1"), 5)
+    assert again["dispatch_id"] == second.result()["dispatch_id"]
+    third.cancel()

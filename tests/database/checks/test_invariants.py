@@ -71,6 +71,7 @@ class World:
             tenant_id=BOUND_TENANT,
             user_id=self.member.user.id,
             workflow_id=new_id(),
+            structure_hash="structure-1",
             provider="self_hosted",
             status="queued",
             priority=0,
@@ -96,7 +97,7 @@ class World:
         await self.add(name)
         grant = await self.queue.lease(self.holder)
         assert grant is not None
-        assert grant.dispatch.id == self.jobs[name]
+        assert grant.dispatch_id == self.jobs[name]
         if failure is None:
             await self.queue.complete(grant, self.holder)
         else:
@@ -137,7 +138,7 @@ async def world(house: House) -> World:
     await made.run_one("failed", FailureClass.USER_INPUT)
     await made.queue.cancel(await made.add("cancelled"))
     await made.settle("cancelled", "cancelled")
-    for name in ("leased", "ahead"):
+    for name in ("leased", "ahead", "uploading"):
         await made.add(name)
         assert await made.queue.lease(made.holder) is not None
     await made.add("queued")
@@ -157,6 +158,14 @@ async def test_a_sound_system_breaks_nothing_and_every_invariant_was_asked(world
     assert [each for each in found if each.state != "ok"] == []
     asked = "V1 V1b V2 V3 V4 V5 V5b V6 V7 V8 V9 V9b V10 V11 V12 V13 V14 V15 X1 X2 X3 A1"
     assert {each.code for each in found} == set(asked.split())
+
+
+async def test_v2_who_uploads_a_result_may_hold_another_lease(world: World) -> None:
+    """As the poll grants it (DESIGN §7): up to its concurrency again, while that many results are on their way."""
+    for name, broken in (("uploading", set()), ("one too many", {"V2"})):
+        await world.add(name)
+        assert await world.queue.lease(world.holder) is not None
+        assert (await findings(world.house)).keys() == broken
 
 
 ATTEMPT = "dispatch_id, epoch, nonce, worker_id, incarnation, granted_at, ended_at"

@@ -1,10 +1,10 @@
 """Each guard alone. Most races end at the first guard that holds; here every one has to hold by itself."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from msgspec import structs
 from sqlalchemy.exc import IntegrityError
 
 from comfyfleet import dispatch
@@ -75,7 +75,7 @@ async def test_a_second_open_attempt_is_refused_by_the_index(queue: Queue, house
     dispatch_id, holder = await queue.add(), a_holder()
     assert await queue.lease(holder) is not None
     second = {
-        "dispatch_id": dispatch_id,
+        "id": dispatch_id,
         "epoch": 2,
         "nonce": "n",
         "poll_id": None,
@@ -92,15 +92,7 @@ async def test_a_second_settlement_is_refused_by_the_index(queue: Queue, house: 
     grant = await queue.lease(holder)
     assert grant is not None
     assert isinstance(await queue.complete(grant, holder), Ended)
-    row = await queue.row(dispatch_id)
-    again = {
-        "id": new_id(),
-        "dispatch_id": dispatch_id,
-        "tenant_id": new_id(),
-        "pool": "main",
-        "outcome": row.status,
-        "detail": "{}",
-    }
+    again = {"settlement_id": new_id(), "id": dispatch_id, "detail": "{}"}
     with pytest.raises(IntegrityError):
         async with house.control_tx() as tx:
             await tx.run(sql.insert_settlements(), rows=batch([again]))
@@ -128,7 +120,7 @@ async def test_a_heartbeat_with_a_foreign_token_confirms_nobodys_attempt(queue: 
     dispatch_id, holder = await queue.add(), a_holder()
     grant = await queue.lease(holder)
     assert grant is not None
-    foreign = replace(grant, token=Secret(f"{grant.epoch}.{'x' * 43}"))
+    foreign = structs.replace(grant, token=Secret(f"{grant.epoch}.{'x' * 43}"))
     assert await queue.beat(foreign, holder) is None
     async with house.control_tx(read_only=True) as tx:
         [attempt] = (await dispatch.get_dispatch(tx, dispatch_id)).attempts

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from msgspec import structs
 
 from comfyfleet import dispatch
 from comfyfleet.db.tables import lanes
@@ -134,7 +135,7 @@ def queue(house: House) -> Queue:
 
 async def test_a_dispatch_is_enqueued_once_per_id(queue: Queue) -> None:
     same = DispatchId(new_id())
-    await asyncio.gather(*(queue.add(id=same) for _ in range(8)))
+    await asyncio.gather(*(queue.place(id=same) for _ in range(8)))
     holder = a_holder()
     assert await queue.lease(holder) is not None
     assert await queue.lease(holder) is None
@@ -181,13 +182,13 @@ async def test_a_stale_or_foreign_lease_has_no_effect(queue: Queue, how: str, cl
     bad, who = grant, holder
     match how:
         case "foreign token":
-            bad = replace(grant, token=Secret("1." + "x" * 43))
+            bad = structs.replace(grant, token=Secret("1." + "x" * 43))
         case "other worker":
             who = a_holder()
         case "earlier life":
             who = replace(holder, incarnation=0)
         case "no token":
-            bad = replace(grant, token=Secret("²³.x"))
+            bad = structs.replace(grant, token=Secret("²³.x"))
         case "older epoch":
             clock.advance(RULES.grace_s + 1)
             assert await queue.sweep() == 1
@@ -264,7 +265,7 @@ async def test_every_failure_class_as_its_policy_says(queue: Queue, failure: Fai
     assert (await queue.row(dispatch_id)).status == expected
     assert len(await queue.settlements()) == (0 if retried else 1)
     again = await queue.fail(grant, holder, failure)
-    assert again == replace(ended, replayed=True)
+    assert again == structs.replace(ended, replayed=True)
 
 
 async def test_a_requeue_gives_the_attempt_back_a_bounded_number_of_times(queue: Queue) -> None:

@@ -196,6 +196,13 @@ async def test_a_revocation_and_a_poll_take_turns(yard: Yard) -> None:
     assert not await yard.held(made.worker)
 
 
+async def test_leaving_and_coming_back_does_not_stand_in_for_an_approval(yard: Yard) -> None:
+    yard.rules = replace(RULES, approves_by_itself=False)
+    await yard.register()
+    await yard.move(WorkerEvent.LEAVE)
+    assert (await yard.register()).worker.status is WorkerStatus.PENDING
+
+
 async def test_leaving_returning_and_silence(yard: Yard, clock: ManualClock) -> None:
     made = await yard.register()
     async with yard.house.control_tx() as tx:

@@ -8,8 +8,8 @@ import pytest
 from comfyfleet import fleet, workflows
 from comfyfleet.db.dialect import now
 from comfyfleet.db.tables import upkeep_ticks, waiting_reasons, worker_audit_log
-from comfyfleet.dispatch import Dispatch, FailureClass, Holder, waiting
-from comfyfleet.fleet import FleetRules, NewWorker, Worker, WorkerStatus
+from comfyfleet.dispatch import Dispatch, FailureClass, Holder, QueueRules, waiting
+from comfyfleet.fleet import FleetRules, NewWorker, Sighting, Worker, WorkerStatus
 from comfyfleet.house import House
 from comfyfleet.jobs import JobStatus
 from comfyfleet.kernel.ids import WorkflowId, new_id
@@ -77,6 +77,20 @@ async def test_i6_after_an_outage_every_lease_gets_a_life_more(world: World, clo
     assert await status_of(world) == "leased"
     assert await world.pass_time(clock, world.house.queue_rules.lease_ttl_s - 5) == 0
     assert await world.pass_time(clock, 10) == 1, "only a life: a dead worker's lease ends all the same"
+
+
+@pytest.mark.parametrize("ttl_s", [1.0, 3.0, 12.0, 90.0])
+async def test_i6_the_pause_between_two_sweeps_is_no_outage(house: House, clock: ManualClock, ttl_s: float) -> None:
+    """However short a lease is: else every sweep would spare what it came for, and no lease would ever run out."""
+    world = await World.make(replace(house, queue_rules=QueueRules(lease_ttl_s=ttl_s)))
+    await world.queued()
+    await world.sweep()
+    await world.lease()
+    expired, pause_s = 0, expire_leases.EVERY_S * 1.25
+    for _ in range(int((world.house.queue_rules.grace_s + ttl_s) / pause_s) + 1):
+        clock.advance(pause_s)
+        expired += await world.sweep()
+    assert expired == 1
 
 
 async def test_i6_an_outage_lengthens_no_run_deadline(world: World, clock: ManualClock) -> None:
@@ -206,7 +220,7 @@ async def test_a_worker_that_is_silent_or_not_approved_is_not_counted_on(routed:
     clock.advance(fleet.able.SEEN_WITHIN_S + 1)
     assert await explain_waiting.tick(routed.house) == 1
     async with routed.house.control_tx() as tx:
-        await fleet.touch_worker(tx, worker, current_load=0)
+        await fleet.touch_workers(tx, [Sighting(worker.id, ago_s=0.0, current_load=0)])
     assert await explain_waiting.tick(routed.house) == 0
     async with routed.house.control_tx() as tx:
         await fleet.move_worker(tx, "w", fleet.WorkerEvent.DRAIN)
@@ -230,7 +244,8 @@ async def blocked_world(routed: World, clock: ManualClock, names: list[str]) -> 
     clock.advance(explain_waiting.WAITED_S + 1)
     async with routed.house.control_tx() as tx:
         for name in names:
-            await fleet.touch_worker(tx, await fleet.get_worker(tx, name), current_load=0)
+            worker_id = (await fleet.get_worker(tx, name)).id
+            await fleet.touch_workers(tx, [Sighting(worker_id, ago_s=0.0, current_load=0)])
     return holders
 
 
@@ -259,7 +274,8 @@ async def test_s2_a_block_of_one_tenant_is_told_to_that_tenant_only(routed: Worl
     await other.relay()
     clock.advance(explain_waiting.WAITED_S + 1)
     async with routed.house.control_tx() as tx:
-        await fleet.touch_worker(tx, await fleet.get_worker(tx, "only"), current_load=0)
+        only = (await fleet.get_worker(tx, "only")).id
+        await fleet.touch_workers(tx, [Sighting(only, ago_s=0.0, current_load=0)])
     await explain_waiting.tick(routed.house)
     told = await routed.central(waiting_reasons)
     assert [(row.tenant_id, row.reason) for row in told] == [(routed.member.tenant.id, waiting.ALL_BLOCKED)]

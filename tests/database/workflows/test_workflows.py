@@ -48,6 +48,7 @@ async def test_unknown_and_inactive_ones_are_named(house: House) -> None:
         ("graph", b"not json"),
         ("graph", b"[]"),
         ("graph", b"{}"),
+        ("graph", b'{"last_node_id": 1, "nodes": [{"id": 1, "type": "KSampler"}], "links": []}'),
         ("graph", b"[" * 100_000),
         ("graph", b'{"a": "' + b"x" * 5_000_000 + b'"}'),
         ("structure_hash", ""),

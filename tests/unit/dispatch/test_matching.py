@@ -1,11 +1,11 @@
 """Who gets what: pure, so every rule is a line."""
 
 import random
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from comfyfleet.dispatch import Ask, Holder
 from comfyfleet.dispatch.matching import (

@@ -68,8 +68,8 @@ class WorkerEndpoints:
             await self.app(scope, receive, send)
             return
         endpoint = ENDPOINTS.get(scope["path"][len(PREFIX) :])
-        if endpoint is None or scope["method"] != "POST":
-            await self.app(scope, receive, send)  # says 404 and 405 as everywhere
+        if endpoint is None or scope["method"] == "OPTIONS":
+            await self.app(scope, receive, send)  # says 404 as everywhere, and what browsers ask beforehand
             return
         await self._serve(endpoint, scope, receive, send)
 
@@ -78,6 +78,8 @@ class WorkerEndpoints:
         given = headers.get(b"x-request-id", b"").decode("latin-1")
         request_id = given if REQUEST_ID.fullmatch(given) else str(new_id())
         try:
+            if scope["method"] != "POST":
+                raise HTTPException(405, headers={"Allow": "POST"})
             call = Call(
                 house=self.state.house,
                 limits=self.state.limits,
@@ -126,7 +128,7 @@ def _problem(error: Exception, request_id: str) -> Response:
         log_outage(error)
         return fleet_error_response(error)
     if isinstance(error, HTTPException):
-        return error_response(error.status_code, *OWN_WORDS[error.status_code])
+        return error_response(error.status_code, *OWN_WORDS[error.status_code], headers=dict(error.headers or {}))
     log.error("request.crashed", exc_info=error, request_id=request_id)
     message = "Something went wrong on our side. It was logged under the request id."
     return error_response(500, "internal", message, {"request_id": request_id})

@@ -65,8 +65,8 @@ async def heartbeat(call: Call) -> wire.HeartbeatReply:
     states = [
         wire.LeaseState(
             dispatch_id=each.dispatch_id,
-            lease_seconds=state.lease_s,
-            deadline_seconds=state.deadline_s,
+            lease_seconds=round(state.lease_s, 3),
+            deadline_seconds=round(state.deadline_s, 3),
             cancel_requested=state.cancel_requested,
             give_back=each.ahead and desk.somebody_waits_for(state.lane, but=worker.id),
         )

@@ -11,7 +11,7 @@ from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch.blocks import sql
 from comfyfleet.dispatch.failures import POLICIES, FailureClass
 from comfyfleet.dispatch.matching import EVERY_STRUCTURE, Block
-from comfyfleet.dispatch.model import QueueRules
+from comfyfleet.dispatch.model import Dispatch, QueueRules
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId, new_id
 
@@ -31,6 +31,11 @@ async def start_probe(
     return await tx.maybe(statement) is not None
 
 
+async def give_up_probe(tx: ControlTx, worker_id: WorkerId, structure_hash: str, dispatch_id: DispatchId) -> None:
+    """This worker's alone: the same job may be another's probe."""
+    await tx.run(sql.give_up_probe(worker_id, structure_hash, dispatch_id))
+
+
 async def learn_from_success(tx: ControlTx, pairs: Sequence[tuple[WorkerId, LaneId]]) -> list[Any]:
     """Success deletes the block, and one of the whole server. Those that were there come back."""
     if not pairs:
@@ -43,9 +48,9 @@ async def learn_from_success(tx: ControlTx, pairs: Sequence[tuple[WorkerId, Lane
 
 
 async def learn_from_failure(
-    tx: ControlTx, dispatch: Any, worker_id: WorkerId, failure: FailureClass, *, rules: QueueRules
+    tx: ControlTx, dispatch: Dispatch, worker_id: WorkerId, failure: FailureClass, *, rules: QueueRules
 ) -> Any | None:
-    """What the user put in never blocks: a bad prompt is not a bad pair. `dispatch`: its id, tenant and lane."""
+    """What the user put in never blocks: a bad prompt is not a bad pair."""
     await tx.run(sql.end_probe(dispatch.id))
     blocks = POLICIES[failure].blocks
     if blocks == "nothing":

@@ -126,5 +126,9 @@ def end_probe(dispatch_id: DispatchId) -> sa.Update:
     return sa.update(k).where(k.c.probe_dispatch_id == dispatch_id).values(probe_dispatch_id=None, probe_until=None)
 
 
+def give_up_probe(worker_id: WorkerId, structure_hash: str, dispatch_id: DispatchId) -> sa.Update:
+    return end_probe(dispatch_id).where(k.c.worker_id == worker_id, k.c.structure_hash == structure_hash)
+
+
 def hash_of_lane(lane: LaneId) -> sa.Select[Any]:
     return sa.select(lanes.c.structure_hash).where(lanes.c.id == lane)

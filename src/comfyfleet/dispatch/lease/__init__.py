@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch, ordered_batch
 from comfyfleet.dispatch import blocks
@@ -17,7 +19,7 @@ from comfyfleet.dispatch.matching import SKIPPED_ROWS_MAX, Head, Pairing, match
 from comfyfleet.dispatch.model import Ask, Grant, Holder, Lane, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
 from comfyfleet.dispatch.turns import Turns
-from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
+from comfyfleet.kernel.ids import LaneId, WorkerId
 from comfyfleet.kernel.secret import Secret
 
 NONCE_BYTES = 12
@@ -61,7 +63,9 @@ async def lease_dispatches(tx: ControlTx, polls: Sequence[Ask], leasing: Leasing
             break
         heads, cut = await _look(tx, left, lanes, leasing, past_blocks=bool(blocked))
         pairings = match(left, heads, blocked, leasing.turns, cut=cut)
-        claimed = await _claim(tx, [each for each in pairings if await _may_probe(tx, each)], leasing)
+        allowed = [each for each in pairings if await _may_probe(tx, each)]
+        claimed = await _claim(tx, allowed, leasing)
+        await _give_up_probes(tx, [each for each in allowed if each.ask not in claimed])
         taken = {pairing.head for pairing in pairings}
         if leasing.floors is not None:
             leasing.floors.rise(heads, taken)
@@ -86,7 +90,11 @@ def _once(asks: Sequence[Ask]) -> tuple[list[Ask], dict[Ask, Ask]]:
 async def count_heads(tx: ControlTx, lanes: Collection[LaneId], *, each: int) -> dict[LaneId, int]:
     """How many wait in each of these lanes, counted up to `each`; empty lanes are missing."""
     wanted = [{"lane": lane, "floor_tag": GROUND[0], "floor_seq": GROUND[1]} for lane in lanes]
-    return dict(Counter(row.lane for row in await tx.all(sql.heads(), rows=batch(wanted), each=each))) if wanted else {}
+    return (
+        dict(Counter(row.lane for row in await tx.all(sql.heads(tenants=False), rows=batch(wanted), each=each)))
+        if wanted
+        else {}
+    )
 
 
 def _unlucky(
@@ -107,7 +115,7 @@ async def _look(
     for lane in lanes:
         tag, seq = floors.of(lane) if floors is not None else GROUND
         wanted.append({"lane": lane, "floor_tag": tag, "floor_seq": seq})
-    rows = await tx.all(sql.heads(), rows=batch(wanted), each=each) if wanted else []
+    rows = await tx.all(sql.heads(tenants=past_blocks), rows=batch(wanted), each=each) if wanted else []
     heads = [_head(book[row.lane], row) for row in rows]
     counts = Counter(head.lane for head in heads)
     return heads, {lane for lane, count in counts.items() if count == each}
@@ -121,17 +129,18 @@ def _head(lane: Lane, row: Any) -> Head:
 
 
 def _rows_wanted(asks: Sequence[Ask], lanes: frozenset[LaneId]) -> int:
-    """What a lane gives if all give the same. Where more is asked of one, there is another look."""
-    return math.ceil(len(asks) / max(1, len(lanes))) + SPARE_HEADS
+    """Twice what a lane gives if all give the same. Where more is asked of one, there is another look."""
+    return math.ceil(2 * len(asks) / max(1, len(lanes))) + SPARE_HEADS
 
 
 def _with_room(asks: Sequence[Ask], held: Sequence[Any]) -> list[Ask]:
     """Drop the asks of workers that hold as many leases as they may; several asks of one worker count together."""
-    counts = Counter[WorkerId](row.worker_id for row in held)
+    counts: dict[WorkerId, int] = Counter(row.worker_id for row in held)
     roomy = []
     for ask in asks:
-        if counts[ask.holder.worker_id] < ask.leases_max:
-            counts[ask.holder.worker_id] += 1
+        count = counts.get(ask.holder.worker_id, 0)
+        if count < ask.leases_max:
+            counts[ask.holder.worker_id] = count + 1
             roomy.append(ask)
     return roomy
 
@@ -145,46 +154,48 @@ async def _may_probe(tx: ControlTx, pairing: Pairing) -> bool:
     )
 
 
+async def _give_up_probes(tx: ControlTx, lost: Sequence[Pairing]) -> None:
+    """Another replica was faster: what it took is no probe of this worker, and the next job may be."""
+    for pairing in lost:
+        if pairing.probes is not None:
+            await blocks.give_up_probe(tx, pairing.ask.holder.worker_id, pairing.probes, pairing.head.id)
+
+
 async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -> dict[Ask, Grant]:
     if not pairings:
         return {}
-    offers = {pairing.head.id: _offer(pairing, leasing) for pairing in pairings}
-    keys = [offer.key() for offer in offers.values()]
-    claimed = [row.id for row in await tx.all(sql.claim(), rows=ordered_batch(keys), grace_s=leasing.rules.grace_s)]
+    offers = {pairing.head.id: _offer(pairing, number, leasing) for number, pairing in enumerate(pairings)}
+    rows = ordered_batch([offer.row() for offer in offers.values()])
+    claimed = [offers[row.id] for row in await tx.all(sql.claim(), rows=rows, grace_s=leasing.rules.grace_s)]
     if not claimed:
         return {}
-    await tx.run(sql.insert_attempts(), rows=batch([offers[each].attempt() for each in claimed]))
-    payloads = await _payloads(tx, claimed)
-    return {offers[each].pairing.ask: offers[each].grant(payloads[each], leasing) for each in claimed}
+    if len(claimed) < len(offers):
+        rows = batch([offer.row() for offer in claimed])
+    await tx.run(sql.insert_attempts(), rows=rows)
+    payloads = {row.n: row.payload for row in await tx.all(sql.payloads(), rows=rows)}
+    return {offer.pairing.ask: offer.grant(payloads[offer.number], leasing) for offer in claimed}
 
 
-@dataclass(frozen=True, slots=True)
-class _Offer:
+class _Offer(Struct, frozen=True):
     """A lease as it is about to be claimed."""
 
     pairing: Pairing
+    number: int  # in its batch
     nonce: str
     token: Secret
 
-    def key(self) -> dict[str, Any]:
-        head, holder = self.pairing.head, self.pairing.ask.holder
+    def row(self) -> dict[str, Any]:
+        """For all statements that follow."""
+        head, ask = self.pairing.head, self.pairing.ask
         return {
+            "n": self.number,
             "id": head.id,
             "epoch": head.epoch + 1,
             "lease_hash": self.token.digest(),
-            "worker_id": holder.worker_id,
-            "incarnation": holder.incarnation,
-        }
-
-    def attempt(self) -> dict[str, Any]:
-        head, ask = self.pairing.head, self.pairing.ask
-        return {
-            "dispatch_id": head.id,
-            "epoch": head.epoch + 1,
-            "nonce": self.nonce,
-            "poll_id": ask.poll_id,
             "worker_id": ask.holder.worker_id,
             "incarnation": ask.holder.incarnation,
+            "nonce": self.nonce,
+            "poll_id": ask.poll_id,
         }
 
     def grant(self, payload: bytes, leasing: Leasing) -> Grant:
@@ -202,13 +213,13 @@ class _Offer:
         )
 
 
-def _offer(pairing: Pairing, leasing: Leasing) -> _Offer:
+def _offer(pairing: Pairing, number: int, leasing: Leasing) -> _Offer:
     head, holder = pairing.head, pairing.ask.holder
     nonce = secrets.token_hex(NONCE_BYTES)
     token = leasing.signer.token(
         head.id, epoch=head.epoch + 1, nonce=nonce, worker_id=holder.worker_id, incarnation=holder.incarnation
     )
-    return _Offer(pairing, nonce, token)
+    return _Offer(pairing, number, nonce, token)
 
 
 async def _answer_again(tx: ControlTx, asks: Sequence[Ask], held: Sequence[Any], leasing: Leasing) -> dict[Ask, Grant]:
@@ -219,8 +230,11 @@ async def _answer_again(tx: ControlTx, asks: Sequence[Ask], held: Sequence[Any],
         ask = polls.get((Holder(row.worker_id, row.incarnation), row.poll_id))
         if ask is not None:
             found[ask] = row
-    payloads = await _payloads(tx, [row.id for row in found.values()])
-    return {ask: _granted_before(row, payloads[row.id], leasing) for ask, row in found.items()}
+    if not found:
+        return {}
+    asked = batch([{"n": number, "id": row.id} for number, row in enumerate(found.values())])
+    payloads = {row.n: row.payload for row in await tx.all(sql.payloads(), rows=asked)}
+    return {ask: _granted_before(row, payloads[number], leasing) for number, (ask, row) in enumerate(found.items())}
 
 
 def _granted_before(row: Any, payload: bytes, leasing: Leasing) -> Grant:
@@ -237,14 +251,6 @@ def _granted_before(row: Any, payload: bytes, leasing: Leasing) -> Grant:
         deadline_s=row.deadline_s,
         payload=payload,
     )
-
-
-async def _payloads(tx: ControlTx, ids: list[DispatchId]) -> dict[DispatchId, bytes]:
-    if not ids:
-        return {}
-    return {
-        row.dispatch_id: row.payload for row in await tx.all(sql.payloads(), rows=batch([{"id": each} for each in ids]))
-    }
 
 
 def _workers(asks: Sequence[Ask]) -> list[WorkerId]:

@@ -37,7 +37,7 @@ def open_leases() -> sa.Select[Any]:
 
 
 @cache
-def heads() -> sa.Select[Any]:
+def heads(*, tenants: bool) -> sa.Select[Any]:
     """The first rows of each lane past its floor: a short walk of one index per lane, whatever waits behind them."""
     b = batch_rows("b", {"lane": sa.Integer(), "floor_tag": sa.Double(), "floor_seq": sa.BigInteger()})
     inner = d.alias("inner")
@@ -56,7 +56,8 @@ def heads() -> sa.Select[Any]:
         sa.select(
             d.c.id,
             d.c.lane,
-            d.c.tenant_id,
+            # Whose a row is matters where a tenant is blocked, and costs as much to read as all the rest.
+            d.c.tenant_id if tenants else sa.null().label("tenant_id"),
             SecondsBetween(d.c.queued_at, now()).label("waited_s"),
             d.c.epoch,
             d.c.run_deadline_s,
@@ -72,18 +73,23 @@ def heads() -> sa.Select[Any]:
 
 @cache
 def claim() -> sa.Update:
-    """Only rows that still wait, at the epoch that was seen: of two who saw the same head, one gets it."""
-    b = batch_rows("b", LEASE_KEY)
+    """Only rows that still wait, at the epoch that was seen: of two who saw the same head, one gets it.
+
+    The other does not wait for it: each may have rows that the other wants, and in what order is the planner's choice.
+    """
+    b, waits = batch_rows("b", LEASE_KEY), d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE))
+    seen = sa.select(*b.c).join(d, d.c.id == b.c.id).where(waits, d.c.epoch == b.c.epoch - 1)
+    free = seen.with_for_update(of=d, skip_locked=True).cte("free")
     return (
         sa.update(d)
-        .where(d.c.id == b.c.id, d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE)), d.c.epoch == b.c.epoch - 1)
+        .where(d.c.id == free.c.id, waits, d.c.epoch == free.c.epoch - 1)
         .values(
             status=DISPATCH.target(DispatchEvent.LEASE),
             epoch=d.c.epoch + 1,
             attempts=d.c.attempts + 1,
-            lease_hash=b.c.lease_hash,
-            worker_id=b.c.worker_id,
-            incarnation=b.c.incarnation,
+            lease_hash=free.c.lease_hash,
+            worker_id=free.c.worker_id,
+            incarnation=free.c.incarnation,
             leased_at=now(),
             provider_job_id=None,
             service_submitted_at=None,
@@ -98,7 +104,7 @@ def claim() -> sa.Update:
 @cache
 def insert_attempts() -> sa.Insert:
     columns: dict[str, Any] = {
-        "dispatch_id": sa.Uuid(),
+        "id": sa.Uuid(),
         "epoch": sa.BigInteger(),
         "nonce": sa.Text(),
         "poll_id": sa.Text(),
@@ -106,11 +112,12 @@ def insert_attempts() -> sa.Insert:
         "incarnation": sa.BigInteger(),
     }
     b = batch_rows("b", columns)
-    return sa.insert(a).from_select([*columns, "granted_at"], sa.select(*b.c, now()))
+    into = ["dispatch_id", "epoch", "nonce", "poll_id", "worker_id", "incarnation", "granted_at"]
+    return sa.insert(a).from_select(into, sa.select(*b.c, now()))
 
 
 @cache
 def payloads() -> sa.Select[Any]:
-    b = batch_rows("b", {"id": sa.Uuid()})
+    b = batch_rows("b", {"n": sa.Integer(), "id": sa.Uuid()})
     p = dispatch_payloads
-    return sa.select(p.c.dispatch_id, p.c.payload).join(b, b.c.id == p.c.dispatch_id)
+    return sa.select(b.c.n, p.c.payload).join(b, b.c.id == p.c.dispatch_id)

@@ -1,0 +1,3 @@
+SELECT workflows.id
+FROM workflows
+WHERE workflows.is_active
