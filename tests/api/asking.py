@@ -63,6 +63,10 @@ class Operation:
     def for_operators(self) -> bool:
         return self.path.startswith("/api/admin/")
 
+    @property
+    def for_workers(self) -> bool:
+        return self.path.startswith("/api/worker/")
+
     def url(self, **ids: object) -> str:
         return self.path.format(**{name: ids.get(name) or new_id() for name in self.ids})
 
@@ -127,7 +131,10 @@ def _whole(spec: Json, schema: Any) -> Any:
 
 def _example(name: str, schema: Json) -> Any:
     for choice in schema.get("anyOf", []):
-        return _example(name, choice)
+        if choice.get("type") != "null":
+            return _example(name, choice)
+    if "enum" in schema:
+        return schema["enum"][0]
     match schema.get("type"):
         case "object":
             return {each: _example(each, inner) for each, inner in schema.get("properties", {}).items()}
@@ -135,6 +142,8 @@ def _example(name: str, schema: Json) -> Any:
             return [_example(name, schema["items"])]
         case "integer":
             return schema.get("minimum", 1)
+        case "number":
+            return schema.get("minimum", 1.0)
         case "boolean":
             return False
         case "string":
@@ -150,6 +159,10 @@ def _text(name: str, schema: Json) -> str:
         "mime_type": "image/png",
         "pool": "main",
         "role": "member",
+        "sha256": "0" * 64,
+        "worker_id": "i-1",
+        "fleet_slug": "video",
+        "stage": "production",
     }
     if "enum" in schema:
         return str(schema["enum"][0])

@@ -9,7 +9,9 @@ import pytest
 from fastapi import FastAPI
 
 import comfyfleet.cli.main  # noqa: F401 so that every error class there is has been defined
+from comfyfleet import fleet
 from comfyfleet.api.errors import STATUS, status_of
+from comfyfleet.fleet import FleetRules, NewWorker
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError
 from tests.api.asking import Json, Operation, fault, operations, planted, row_counts, spots
@@ -22,11 +24,15 @@ PAYMENTS = "/api/payments/credit"  # judged by its signature first: see test_pay
 class Asker:
     """Sends anything to any operation with a credential that would be good enough."""
 
-    def __init__(self, client: httpx2.AsyncClient, tenant: dict[str, str], operator: dict[str, str]) -> None:
-        self.client, self.tenant, self.operator = client, tenant, operator
+    def __init__(
+        self, client: httpx2.AsyncClient, tenant: dict[str, str], operator: dict[str, str], worker: dict[str, str]
+    ) -> None:
+        self.client, self.tenant, self.operator, self.worker = client, tenant, operator, worker
 
     async def ask(self, operation: Operation, url: str | None = None, **sent: Any) -> httpx2.Response:
         credential = self.operator if operation.for_operators else self.tenant
+        if operation.for_workers:
+            credential = self.worker
         headers = {**credential, **sent.pop("headers", {})}
         return await self.client.request(operation.method, url or operation.url(), headers=headers, **sent)
 
@@ -40,7 +46,14 @@ class Asker:
 
 @pytest.fixture
 async def asker(client: httpx2.AsyncClient, house: House) -> Asker:
-    return Asker(client, (await a_member(house)).headers, await an_operator_key(house))
+    # Every registration here comes from one address.
+    object.__setattr__(house, "fleet_rules", FleetRules(registrations_per_minute=10**6))
+    async with house.control_tx() as tx:
+        crew = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
+        _, secret = await fleet.make_fleet_secret(tx, name="tests")
+        made = await fleet.register_worker(tx, NewWorker("i-1", "127.0.0.1"), fleet=crew, rules=house.fleet_rules)
+    worker = {"Authorization": f"Bearer {made.token.reveal()}", "X-Fleet-Secret": secret.reveal()}
+    return Asker(client, (await a_member(house)).headers, await an_operator_key(house), worker)
 
 
 @pytest.fixture
@@ -52,7 +65,10 @@ async def unchanged(house: House, asker: Asker, app: FastAPI) -> AsyncIterator[N
 
 
 def with_body(app: FastAPI) -> list[Operation]:
-    found = [each for each in operations(app) if each.body is not None and each.path != PAYMENTS]
+    # What workers send is read by another reader, and tried in tests/api/worker.
+    found = [
+        each for each in operations(app) if each.body is not None and each.path != PAYMENTS and not each.for_workers
+    ]
     assert len(found) >= 8
     return found
 

@@ -215,7 +215,9 @@ async def test_every_operation_refuses_the_wrong_kind_of_credential(
             continue
         assert operation.guarded, f"{operation} shows no security in the API reference"
         refusals = {401: [{}, garbage, cookie], 403: []}
-        if str(operation) not in ANYBODY_KNOWN:
+        if operation.for_workers:
+            refusals[401] += [tenant, operator]
+        elif str(operation) not in ANYBODY_KNOWN:
             refusals[403] = [tenant if operation.for_operators else operator]
         for status, credentials in refusals.items():
             for headers in credentials:

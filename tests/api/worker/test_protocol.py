@@ -383,7 +383,7 @@ async def test_bad_bodies_get_clear_errors(yard: Yard, client: httpx2.AsyncClien
         b'{"worker_id": "i-1", "surprise": 1}': (422, "invalid_request"),
         b'{"worker_id": "i-1", "wait_seconds": 31}': (422, "invalid_request"),
         b'{"worker_id": "i-1", "poll_id": "a\\u0000b"}': (422, "invalid_request"),
-        b'{"worker_id": "i-1", "poll_id": "\\ud800"}': (400, "bad_request"),
+        b'{"worker_id": "i-1", "poll_id": "\\ud800"}': (422, "invalid_request"),
         b'{"worker_id": "i-1", "capabilities": {"a": ' + b"[" * 100_000: (400, "bad_request"),
         b'"' + b"x" * (1024**2 + 1) + b'"': (413, "body_too_large"),
     }
