@@ -1,75 +1,191 @@
-"""Each guard of the queue is needed: taken away, a test fails. A test that passes without its guard proves nothing."""
+"""Each guard of the queue is needed: taken away, the test named here fails. A test that passes without its guard
+proves nothing."""
 
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-QUEUE = "dispatch/sql.py"
+QUEUE, LEASE, FINISH = "dispatch/sql.py", "dispatch/lease/sql.py", "dispatch/finish.py"
 
-# name: (file, what stands there, what stands there instead)
+VERBS = "tests/database/dispatch/test_queue.py::"
+GUARDS = "tests/database/dispatch/test_guards.py::"
+OPERATING = "tests/database/dispatch/test_operating.py::"
+POLLS = "tests/database/desk/test_polls.py::"
+RACES = "tests/database/desk/test_races.py::"
+ORDER = "tests/database/desk/test_batches_in_order.py::"
+STALE = f"{VERBS}test_a_stale_or_foreign_lease_has_no_effect[sqlite-"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """What stands in a file, what stands there instead, and the test that must not overlook it."""
+
+    file: str
+    old: str
+    new: str
+    caught_by: str
+
+
 MUTANTS = {
-    "epoch": (QUEUE, "        d.c.epoch == b.c.epoch,\n", ""),
-    "lease hash": (QUEUE, "        d.c.lease_hash == b.c.lease_hash,\n", ""),
-    "incarnation": (QUEUE, "        d.c.incarnation == b.c.incarnation,\n", ""),
-    "leased": (
+    # ── the guard of every write under a lease ──
+    "epoch": Mutant(
+        QUEUE,
+        "        d.c.epoch == b.c.epoch,\n",
+        "",
+        f"{GUARDS}test_a_token_of_another_epoch_is_refused_even_if_its_hash_fits[sqlite]",
+    ),
+    "lease hash": Mutant(QUEUE, "        d.c.lease_hash == b.c.lease_hash,\n", "", f"{STALE}foreign token]"),
+    "lease hash, after a restore": Mutant(
+        QUEUE,
+        "        d.c.lease_hash == b.c.lease_hash,\n",
+        "",
+        "tests/database/dispatch/test_restored.py::"
+        "test_l6_a_token_of_a_lost_past_is_refused_though_its_epoch_is_current[sqlite-the same worker]",
+    ),
+    "worker": Mutant(QUEUE, "        d.c.worker_id == b.c.worker_id,\n", "", f"{STALE}other worker]"),
+    "incarnation": Mutant(QUEUE, "        d.c.incarnation == b.c.incarnation,\n", "", f"{STALE}earlier life]"),
+    "leased": Mutant(
         QUEUE,
         "        d.c.status == DispatchStatus.LEASED,\n    )\n\n\n# ── ending",
         "    )\n\n\n# ── ending",
+        f"{GUARDS}test_only_a_leased_row_can_be_ended_under_a_lease[sqlite]",
     ),
-    "claim only what waits": (
-        "dispatch/lease/sql.py",
+    # ── leasing ──
+    "claim only what waits": Mutant(
+        LEASE,
         "d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE))",
         "sa.true()",
+        f"{GUARDS}test_a_row_that_was_cancelled_since_it_was_seen_is_not_claimed[sqlite]",
     ),
-    "cancel only what waits": (QUEUE, "        .where(d.c.status.in_(waiting))\n", ""),
-    "sweep only what expired": (QUEUE, "sa.or_(d.c.lease_expires_at < now(), d.c.deadline_at < now()),", "sa.true(),"),
-    "settlement with the outcome": ("dispatch/finish.py", "    if terminal:\n", "    if False:\n"),
-    "attempt given back on expiry": (
-        QUEUE,
-        "            status=DISPATCH.target(DispatchEvent.DELAY),\n",
-        "            status=DISPATCH.target(DispatchEvent.DELAY),\n            releases=d.c.releases + 1,\n",
+    "claim at the epoch that was seen": Mutant(
+        LEASE,
+        "d.c.epoch == ",
+        "d.c.epoch >= ",
+        f"{GUARDS}test_a_row_that_was_leased_and_returned_since_it_was_seen_is_not_claimed[sqlite]",
     ),
-    "attempt closed": ("dispatch/finish.py", "    await tx.run(sql.end_attempts(attempts))\n", ""),
-    "one open attempt": (
+    "one open attempt": Mutant(
         "db/migrations/central/versions/0002_expand_dispatch.py",
-        """        ["dispatch_id"],
-        unique=True,
-        sqlite_where=sa.text("ended_at IS NULL"),""",
-        """        ["dispatch_id"],
-        unique=False,
-        sqlite_where=sa.text("ended_at IS NULL"),""",
+        '        ["dispatch_id"],\n        unique=True,\n        sqlite_where=sa.text("ended_at IS NULL"),',
+        '        ["dispatch_id"],\n        unique=False,\n        sqlite_where=sa.text("ended_at IS NULL"),',
+        f"{GUARDS}test_a_second_open_attempt_is_refused_by_the_index[sqlite]",
     ),
-    "one probe": (
+    "the worker's turn": Mutant(
+        "fleet/presence.py",
+        "    await take_turns(tx, worker_ids)\n    ids = ",
+        "    ids = ",
+        f"{RACES}test_l4_one_workers_polls_at_two_replicas_never_pass_its_limit[postgresql]",
+    ),
+    "one poll, one lease": Mutant(
+        "dispatch/lease/__init__.py",
+        "    asks, echoes = _once(polls)\n",
+        "    asks, echoes = list(polls), dict[Ask, Ask]()\n",
+        f"{POLLS}test_one_poll_sent_twice_at_once_is_one_lease[sqlite]",
+    ),
+    "one probe": Mutant(
         "dispatch/blocks/sql.py",
         "            sa.or_(k.c.probe_dispatch_id.is_(None), k.c.probe_until <= now()),\n",
         "",
+        f"{GUARDS}test_of_two_probes_the_second_is_refused[sqlite]",
+    ),
+    # ── ending ──
+    "settlement with the outcome": Mutant(
+        FINISH,
+        "    if terminal:\n",
+        "    if False:\n",
+        f"{VERBS}test_a_completed_lease_is_settled_once_and_a_repeated_call_gets_the_first_answer[sqlite]",
+    ),
+    "attempt closed": Mutant(
+        FINISH,
+        "    await tx.run(sql.end_attempts(), rows=batch(attempts))\n",
+        "",
+        f"{VERBS}test_a_completed_lease_is_settled_once_and_a_repeated_call_gets_the_first_answer[sqlite]",
+    ),
+    "attempt closed when a lease is taken back": Mutant(
+        "dispatch/return_leases.py",
+        "    await tx.run(sql.end_attempts(), rows=batch(ended))\n",
+        "",
+        f"{OPERATING}test_leases_return_to_the_queue_at_once_and_their_tokens_are_dead[sqlite]",
+    ),
+    "cancel only what waits": Mutant(
+        QUEUE,
+        "        .where(d.c.status.in_(waiting))\n",
+        "",
+        f"{VERBS}test_cancelling_what_waits_is_at_once_and_what_runs_is_told[sqlite]",
+    ),
+    "proof of a lease": Mutant(
+        "dispatch/rebind.py",
+        "    return any(proof.token.matches(_token(row, life, signer).digest()) for life in lives)\n",
+        "    return any(lives)\n",
+        f"{GUARDS}test_a_restarted_worker_goes_on_with_nothing_that_it_does_not_prove[sqlite]",
+    ),
+    # ── time ──
+    "sweep only what expired": Mutant(
+        QUEUE,
+        "sa.or_(d.c.lease_expires_at < now(), d.c.deadline_at < now()),",
+        "sa.true(),",
+        f"{VERBS}test_an_unconfirmed_lease_lives_shorter_than_a_confirmed_one[sqlite]",
+    ),
+    "attempt given back on expiry": Mutant(
+        QUEUE,
+        "            status=DISPATCH.target(DispatchEvent.DELAY),\n",
+        "            status=DISPATCH.target(DispatchEvent.DELAY),\n            releases=d.c.releases + 1,\n",
+        f"{VERBS}test_attempts_used_up_without_a_word_end_in_failure_and_settlement[sqlite]",
+    ),
+    # ── many at once ──
+    "two claimants apart": Mutant(
+        "desk/desk.py",
+        "    left = list(items)\n    if len(",
+        "    left = list(items)\n    if len(left) >= 0 or len(",
+        f"{POLLS}test_two_who_claim_one_dispatch_in_one_batch_get_two_answers[sqlite]",
+    ),
+    "rows in one order": Mutant(
+        "db/dialect.py",
+        'return batch(sorted(rows, key=lambda row: row["id"].int))',
+        "return batch(rows)",
+        f"{ORDER}test_heartbeats_and_completions[postgresql]",
+    ),
+    "floors fall when something comes back": Mutant(
+        "dispatch/floors.py",
+        '        """Somebody came back to an old place."""\n',
+        '        """Somebody came back to an old place."""\n        return\n',
+        f"{POLLS}test_what_comes_back_is_found_behind_the_floor[sqlite]",
+    ),
+    "floors fall with time": Mutant(
+        "dispatch/floors.py",
+        "        self._floors.clear()\n",
+        "        pass\n",
+        f"{POLLS}test_what_another_replica_brings_back_is_found_within_a_second[sqlite]",
+    ),
+    "a wake in vain is passed on": Mutant(
+        "dispatch/lease/__init__.py",
+        "    return Leased(granted, waiting | unseen)\n",
+        "    return Leased(granted, waiting)\n",
+        f"{POLLS}test_a_full_worker_that_was_woken_passes_the_job_on[sqlite]",
     ),
 }
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", MUTANTS)
-def test_without_this_guard_a_test_fails(name: str, tmp_path: Path) -> None:
-    file, old, new = MUTANTS[name]
+def test_without_this_guard_its_test_fails(name: str, tmp_path: Path) -> None:
+    mutant = MUTANTS[name]
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    mutated = tmp_path / "src" / "comfyfleet" / file
+    mutated = tmp_path / "src" / "comfyfleet" / mutant.file
     text = mutated.read_text()
-    assert old in text, "the mutant no longer fits the code"
-    mutated.write_text(text.replace(old, new))
-    done = _run_queue_tests(tmp_path)
-    assert done.returncode == 1, f"survived:\n{done.stdout[-2000:]}"
-    assert "failed" in done.stdout
+    assert mutant.old in text, "the mutant no longer fits the code"
+    mutated.write_text(text.replace(mutant.old, mutant.new))
+    done = _run(mutant.caught_by, tmp_path)
+    assert done.returncode == 1, f"survived:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+    assert "1 failed" in done.stdout, done.stdout[-2000:]
 
 
-def _run_queue_tests(folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider"]
-    # The quick ones first: most mutants fall there, and -x stops at the first.
-    tests = ("test_guards.py", "test_queue.py", "test_queue_machine.py")
-    command += ["-k", "sqlite", *(f"tests/database/dispatch/{each}" for each in tests)]
+def _run(test: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", test]
     environment = {**os.environ, "PYTHONPATH": f"{folder / 'src'}{os.pathsep}{ROOT}"}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

@@ -78,7 +78,7 @@ class Polls:
             left = ends - time.monotonic()
             if left <= 0:
                 return None
-            wake = await self._wait(poll, served.workflows, left)
+            wake = await self._wait(poll, served.workflows, left, vouches=not self._left_for_others(poll, served))
             if wake.lane is None:
                 return None
 
@@ -86,7 +86,7 @@ class Polls:
         """Where others wait already for all that this worker may run, there is nothing: had something come, one of
         them would have been woken. What it may run, then; unless it holds a lease, which a lost reply may have been."""
         workflows = self._roster.remembered(poll.worker)
-        if not workflows or not self.room.somebody_waits_for_each(_routings(poll, workflows)):
+        if not workflows or not self.room.nothing_waits_for(_routings(poll, workflows)):
             return None
         if poll.poll_id is not None and await self._holding.ask(poll.worker.id):
             return None
@@ -108,8 +108,13 @@ class Polls:
             self._pass_on(wake, served.waiting if served.workflows else {wake.lane})
         return served
 
-    async def _wait(self, poll: Poll, workflows: frozenset[WorkflowId], left_s: float) -> Wake:
-        waiter = self.room.park(poll.worker.id, _routings(poll, workflows), poll.warm, idle=poll.idle)
+    def _left_for_others(self, poll: Poll, served: Served) -> frozenset[LaneId]:
+        """Where something waits, or may, that was not for it just now: it is full, or blocked."""
+        return served.waiting & self._leasing.book.lanes_for(served.workflows, poll.providers)
+
+    async def _wait(self, poll: Poll, workflows: frozenset[WorkflowId], left_s: float, *, vouches: bool = True) -> Wake:
+        routings = _routings(poll, workflows)
+        waiter = self.room.park(poll.worker.id, routings, poll.warm, idle=poll.idle, vouches=vouches)
         try:
             async with asyncio.timeout(left_s):
                 return await waiter.woken

@@ -1,6 +1,7 @@
 """Where workers wait for work without asking again. One job wakes one of them: a warm one first."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -28,6 +29,7 @@ class Waiter:
     routings: Collection[Routing]
     warm: Collection[str]
     idle: bool  # could start now; one that is busy only looks ahead
+    vouches: bool  # nothing waited that it could not take: who comes after it need not ask
     woken: "asyncio.Future[Wake]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -37,6 +39,7 @@ class WaitingRoom:
         self._by_routing: dict[Routing, dict[Waiter, None]] = {}
         self._by_warmth: dict[tuple[Routing, str], dict[Waiter, None]] = {}
         self._waiters: set[Waiter] = set()
+        self._vouched: Counter[Routing] = Counter()
         self._closed = False
 
     def __len__(self) -> int:
@@ -48,13 +51,20 @@ class WaitingRoom:
         return self._by_routing.keys()
 
     def park(
-        self, worker_id: WorkerId, routings: Collection[Routing], warm: Collection[str], *, idle: bool = True
+        self,
+        worker_id: WorkerId,
+        routings: Collection[Routing],
+        warm: Collection[str],
+        *,
+        idle: bool = True,
+        vouches: bool = True,
     ) -> Waiter:
-        waiter = Waiter(worker_id, routings, warm, idle)
+        waiter = Waiter(worker_id, routings, warm, idle, vouches)
         if self._closed:
             waiter.woken.set_result(Wake())
             return waiter
         self._waiters.add(waiter)
+        self._vouched.update(routings if vouches else ())
         for routing in routings:
             self._by_routing.setdefault(routing, {})[waiter] = None
             for structure_hash in warm:
@@ -81,8 +91,9 @@ class WaitingRoom:
                 woken += 1
         return woken
 
-    def somebody_waits_for_each(self, routings: Collection[Routing]) -> bool:
-        return not self._closed and all(routing in self._by_routing for routing in routings)
+    def nothing_waits_for(self, routings: Collection[Routing]) -> bool:
+        """Had something come, one of those who stand here for it would have been woken, and have taken it."""
+        return not self._closed and all(self._vouched[routing] > 0 for routing in routings)
 
     def wants(self, lane: Lane, *, but: WorkerId) -> bool:
         """Does somebody else stand idle who could run this?"""
@@ -101,6 +112,8 @@ class WaitingRoom:
         if waiter not in self._waiters:
             return
         self._waiters.discard(waiter)
+        if waiter.vouches:
+            self._vouched -= Counter(waiter.routings)
         for routing in waiter.routings:
             _discard(self._by_routing, routing, waiter)
             for structure_hash in waiter.warm:

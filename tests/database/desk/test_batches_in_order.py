@@ -75,11 +75,16 @@ async def test_claims_of_two_replicas(shop: Shop) -> None:
     there = [await _specialist(shop, f"there-{at}", flow) for at, flow in enumerate(flows)]
     for desk in shop.desks:
         await desk.polls.look()
-    async with held(shop, ids[1], waiters=2):
+    async with held(shop, ids[1], waiters=0):
         polls = [asyncio.create_task(shop.poll(worker, at=0)) for worker in here]
         polls += [asyncio.create_task(shop.poll(worker, at=1)) for worker in reversed(there)]
-    grants = await asyncio.gather(*polls)
-    assert sorted(grant.dispatch_id for grant in grants if grant) == ids
+        grants = await asyncio.gather(*polls)
+    assert sorted(grant.dispatch_id for grant in grants if grant) == [ids[0], ids[2]], "nobody waits for the one held"
+    for desk in shop.desks:
+        desk.polls._floors_until = 0.0  # a second later
+    grant = await shop.poll(here[1])
+    assert grant is not None
+    assert grant.dispatch_id == ids[1]
 
 
 async def test_a_restarted_worker_and_its_older_process(shop: Shop) -> None:

@@ -110,6 +110,24 @@ async def test_a_blocked_worker_that_was_woken_passes_the_job_on(shop: Shop) -> 
     await end(in_vain)
 
 
+async def test_one_that_comes_later_is_not_told_by_a_blocked_one_that_nothing_waits(shop: Shop) -> None:
+    """Who comes to wait where others wait already does not ask: unless those others could not take what there is."""
+    blocked, free = await shop.worker("blocked"), await shop.worker("free")
+    await shop.add()
+    grant = await shop.poll(blocked)
+    assert grant is not None
+    await shop.desks[0].fail(a_report(grant, blocked, failure=FailureClass.EXECUTION_ERROR, error="x"))
+    assert await shop.poll(free) is None  # so that the desk knows what it may run
+    in_vain = shop.waiting(blocked)
+    await shop.parked(1)
+    asked = shop.desks[0].polls.batches
+    await shop.add()
+    await until(lambda: shop.desks[0].polls.batches > asked)
+    await shop.parked(1)
+    assert await soon(shop.waiting(free)) is not None
+    await end(in_vain)
+
+
 async def test_one_that_hangs_up_when_it_is_woken_passes_the_job_on(shop: Shop) -> None:
     gone, free = await shop.worker("gone"), await shop.worker("free")
     hangs_up = shop.waiting(gone)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from comfyfleet.dispatch import FailureClass, Grant, Holder, QueueRules
 from comfyfleet.dispatch.failures import POLICIES
+from comfyfleet.dispatch.rebind import LIVES_BACK_MAX
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.ids import DispatchId
 from comfyfleet.kernel.secret import Secret
@@ -21,7 +22,9 @@ WAITING = ("queued", "delayed")
 class Held:
     """A lease as somebody once got it, in one life of its worker. Whether it still counts is what this is about."""
 
-    grant: Grant
+    dispatch_id: DispatchId
+    epoch: int
+    token: Secret
     worker: int
     holder: Holder
 
@@ -58,7 +61,7 @@ class Model:
         return time.monotonic() + self.clock.offset_s
 
     def __getitem__(self, held: Held) -> Row:
-        return self.rows[held.grant.dispatch_id]
+        return self.rows[held.dispatch_id]
 
     def exhausted(self, row: Row) -> bool:
         return row.attempts >= self.rules.max_attempts + row.releases
@@ -71,7 +74,15 @@ class Model:
 
     def is_current(self, held: Held, holder: Holder) -> bool:
         row = self[held]
-        return row.status == "leased" and (row.token, row.holder) == (held.grant.token, holder)
+        return row.status == "leased" and (row.token, row.holder) == (held.token, holder)
+
+    def is_proven(self, held: Held, worker: int) -> bool:
+        """By any token of that attempt, of this life of its worker or of one not long ago."""
+        row = self[held]
+        if row.status != "leased" or row.worker != worker or row.holder is None:
+            return False
+        lives_ago = row.holder.incarnation - held.holder.incarnation
+        return (held.worker, held.epoch) == (worker, row.epoch) and lives_ago < LIVES_BACK_MAX
 
     # ── moves ──
 
@@ -85,7 +96,7 @@ class Model:
         row.worker, row.holder, row.token = worker, holder, grant.token
         row.expires_at, row.deadline_at = self.now + self.rules.grace_s, self.now + self.rules.run_deadline_s
         assert (grant.epoch, grant.attempt, grant.lane.priority) == (row.epoch, row.attempts, row.priority)
-        return Held(grant, worker, holder)
+        return Held(grant.dispatch_id, grant.epoch, grant.token, worker, holder)
 
     def beat(self, held: Held) -> None:
         row = self[held]
@@ -94,7 +105,7 @@ class Model:
     def rebind(self, held: Held, token: Secret, holder: Holder) -> Held:
         row = self[held]
         row.token, row.holder, row.expires_at = token, holder, self.now + self.rules.grace_s
-        return Held(replace(held.grant, token=token), held.worker, holder)
+        return replace(held, token=token, holder=holder)
 
     def fail(self, row: Row, failure: FailureClass) -> str:
         if POLICIES[failure].retried and not self.exhausted(row):

@@ -9,14 +9,14 @@ from sqlalchemy.exc import IntegrityError
 
 from comfyfleet import dispatch
 from comfyfleet.db.dialect import batch
-from comfyfleet.dispatch import Ended, FailureClass, QueueRules, blocks, sql
+from comfyfleet.dispatch import Ended, FailureClass, Holder, LeaseProof, QueueRules, blocks, sql
 from comfyfleet.dispatch.lease import sql as lease_sql
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import LeaseLost
 from comfyfleet.kernel.ids import DispatchId, new_id
 from comfyfleet.kernel.secret import Secret
 from tests.conftest import ManualClock
-from tests.database.dispatch.test_queue import Queue, a_holder
+from tests.database.dispatch.test_queue import SIGNER, Queue, a_holder
 
 
 @pytest.fixture
@@ -125,3 +125,41 @@ async def test_a_heartbeat_with_a_foreign_token_confirms_nobodys_attempt(queue: 
     async with house.control_tx(read_only=True) as tx:
         [attempt] = (await dispatch.get_dispatch(tx, dispatch_id)).attempts
     assert attempt.confirmed_at is None
+
+
+async def test_a_row_that_was_leased_and_returned_since_it_was_seen_is_not_claimed(queue: Queue, house: House) -> None:
+    """It waits again, and at another epoch: the token made for the one that was seen would fit no attempt."""
+    dispatch_id, holder = await queue.add(), a_holder()
+    grant = await queue.lease(holder)
+    assert grant is not None
+    await queue.requeue(grant, holder)
+    seen = {
+        "id": dispatch_id,
+        "epoch": 1,
+        "lease_hash": "x",
+        "worker_id": holder.worker_id,
+        "incarnation": holder.incarnation,
+    }
+    async with house.control_tx() as tx:
+        assert await tx.all(lease_sql.claim(), rows=batch([seen]), grace_s=15.0) == []
+
+
+async def test_a_restarted_worker_goes_on_with_nothing_that_it_does_not_prove(queue: Queue, house: House) -> None:
+    """The name and the number of the lease are no secret; its token is."""
+    dispatch_id, before = await queue.add(), a_holder()
+    grant = await queue.lease(before)
+    assert grant is not None
+    forged = LeaseProof(dispatch_id, Secret(f"{grant.epoch}.{'x' * 43}"), before)
+    another = LeaseProof(dispatch_id, (await _leased_elsewhere(queue)).token, before)
+    after = Holder(before.worker_id, before.incarnation + 1)
+    async with house.control_tx() as tx:
+        for proof in (forged, another):
+            assert await dispatch.rebind_leases(tx, [proof], to=after, signer=SIGNER, rules=QueueRules()) == {}
+    assert await queue.beat(grant, before) is not None
+
+
+async def _leased_elsewhere(queue: Queue) -> dispatch.Grant:
+    await queue.add()
+    grant = await queue.lease(a_holder())
+    assert grant is not None
+    return grant

@@ -148,7 +148,7 @@ class QueueMachine(RuleBasedStateMachine):
         polls = [self._poll(self.workers[worker], slots) for worker in workers]
         self.at.at = desk
         first, again = [self._leased(polls, workers) for _ in range(2)]
-        assert {poll: again[poll].grant.token for poll in first} == {poll: first[poll].grant.token for poll in first}
+        assert {poll: again[poll].token for poll in first} == {poll: first[poll].token for poll in first}
         event(f"poll: {len(again)} of {len(polls)} get a lease")
 
     def _leased(self, polls: list[Poll], workers: list[int]) -> dict[Poll, Held]:
@@ -157,7 +157,8 @@ class QueueMachine(RuleBasedStateMachine):
             if grant is None or isinstance(grant, FleetError):
                 continue
             known = self.model.rows[grant.dispatch_id].token == grant.token
-            found[poll] = Held(grant, worker, self.holder(worker)) if known else self._remember(grant, worker)
+            held = Held(grant.dispatch_id, grant.epoch, grant.token, worker, self.holder(worker))
+            found[poll] = held if known else self._remember(grant, worker)
         return found
 
     def _remember(self, grant: Grant, worker: int) -> Held:
@@ -206,7 +207,7 @@ class QueueMachine(RuleBasedStateMachine):
     def _proof(self, held: Held, *, again: bool) -> LeaseProof:
         """By the process that got the lease, or by the one that has its name now."""
         holder = self.holder(held.worker) if again else held.holder
-        return LeaseProof(held.grant.dispatch_id, held.grant.token, holder)
+        return LeaseProof(held.dispatch_id, held.token, holder)
 
     @rule(which=SEVERAL, again=st.booleans(), desk=DESK)
     def complete(self, which: list[int], again: bool, desk: int) -> None:
@@ -276,7 +277,7 @@ class QueueMachine(RuleBasedStateMachine):
         held = self.one(which)
         if held is None:
             return
-        proof = LeaseProof(held.grant.dispatch_id, held.grant.token, held.holder)
+        proof = LeaseProof(held.dispatch_id, held.token, held.holder)
 
         async def both() -> list[Any]:
             given = [Report(proof, "c2")], Report(proof, "r2", error="x")
@@ -322,10 +323,9 @@ class QueueMachine(RuleBasedStateMachine):
     def restart(self, worker: int, which: list[int], desk: int) -> None:
         """A new process of the same name. What its journal proves it goes on with; the rest goes back."""
         proven = self.some(which)
-        before = self.holder(worker)
         self.tx(self._pardon, worker)
-        proofs = [LeaseProof(each.grant.dispatch_id, each.grant.token, before) for each in proven]
-        good = {each.grant.dispatch_id: each for each in proven if self.model.is_current(each, before)}
+        proofs = [LeaseProof(each.dispatch_id, each.token, each.holder) for each in proven]
+        good = {each.dispatch_id: each for each in proven if self.model.is_proven(each, worker)}
         tokens, returned = self.tx(self._take_over, worker, proofs)
         self.at.at = desk
         self.on_the_loop(self.at.taken_back, returned)

@@ -89,6 +89,24 @@ async def test_only_another_who_stands_idle_is_reason_to_give_work_back() -> Non
     assert not room.wants(ELSEWHERE, but=busy.worker_id)
 
 
+async def test_who_was_passed_over_does_not_speak_for_those_who_come_later() -> None:
+    room, both = WaitingRoom(), [(FLOW, "self_hosted"), (OTHER, "self_hosted")]
+    assert not room.nothing_waits_for(both)
+    blocked = room.park(WorkerId(new_id()), both, (), vouches=False)
+    assert not room.nothing_waits_for(both)
+    one, other = park(room, FLOW), park(room, OTHER)
+    assert room.nothing_waits_for(both)
+    room.leave(one)
+    assert not room.nothing_waits_for(both)
+    assert room.nothing_waits_for(both[1:])
+    room.leave(blocked)
+    room.wake(ELSEWHERE)
+    assert woken(other) == [True]
+    assert not room.nothing_waits_for(both[1:])
+    room.close()
+    assert not room.nothing_waits_for([])
+
+
 async def test_a_closed_room_sends_all_away_and_keeps_nobody() -> None:
     room = WaitingRoom()
     waiters = [park(room), park(room, OTHER)]
