@@ -9,7 +9,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from comfyfleet import dispatch, fleet
-from comfyfleet.db import Database
+from comfyfleet.db import ControlTx, Database
 from comfyfleet.desk.coalesce import Coalescer
 from comfyfleet.desk.roster import Roster
 from comfyfleet.desk.waiting import HOPS_MAX, Routing, Waiter, WaitingRoom, Wake
@@ -42,6 +42,7 @@ class Served(Struct, frozen=True, eq=False):
     grant: Grant | None
     workflows: frozenset[WorkflowId]  # what it may run: nothing, for one that drains or has not been approved
     waiting: frozenset[LaneId]  # where somebody still waits, or may: not every lane is looked at for everybody
+    since: int  # the waiting room's count of calls before the queue was looked at
 
 
 def _routings(poll: Poll, workflows: frozenset[WorkflowId]) -> list[Routing]:
@@ -57,6 +58,7 @@ class Polls:
         self._served: Coalescer[Poll, Served] = Coalescer(self._serve, on_unclaimed=self._take_back)
         self._holding: Coalescer[WorkerId, bool] = Coalescer(self._hold)
         self._floors_until = 0.0
+        self._strange: set[LaneId] = set()  # lanes that work came to and that the book does not know yet
         self._chores: set[asyncio.Task[None]] = set()
 
     @property
@@ -66,9 +68,9 @@ class Polls:
 
     async def poll(self, poll: Poll, *, wait_s: float) -> Grant | None:
         """A lease, at once or when work comes; None when the time is over. Holds no connection while it waits."""
-        ends, wake = time.monotonic() + wait_s, NO_WAKE
+        ends, wake, since = time.monotonic() + wait_s, NO_WAKE, self.room.calls
         if wait_s > 0 and (workflows := await self._nothing_to_ask_for(poll)):
-            wake = await self._wait(poll, workflows, wait_s)
+            wake = await self._wait(poll, workflows, wait_s, since=since)
             if wake.lane is None:
                 return None
         while True:
@@ -78,7 +80,8 @@ class Polls:
             left = ends - time.monotonic()
             if left <= 0:
                 return None
-            wake = await self._wait(poll, served.workflows, left, vouches=not self._left_for_others(poll, served))
+            vouches = not self._left_for_others(poll, served)
+            wake = await self._wait(poll, served.workflows, left, vouches=vouches, since=served.since)
             if wake.lane is None:
                 return None
 
@@ -112,9 +115,11 @@ class Polls:
         """Where something waits, or may, that was not for it just now: it is full, or blocked."""
         return served.waiting & self._leasing.book.lanes_for(served.workflows, poll.providers)
 
-    async def _wait(self, poll: Poll, workflows: frozenset[WorkflowId], left_s: float, *, vouches: bool = True) -> Wake:
+    async def _wait(
+        self, poll: Poll, workflows: frozenset[WorkflowId], left_s: float, *, since: int, vouches: bool = True
+    ) -> Wake:
         routings = _routings(poll, workflows)
-        waiter = self.room.park(poll.worker.id, routings, poll.warm, idle=poll.idle, vouches=vouches)
+        waiter = self.room.park(poll.worker.id, routings, poll.warm, idle=poll.idle, vouches=vouches, since=since)
         try:
             async with asyncio.timeout(left_s):
                 return await waiter.woken
@@ -135,13 +140,20 @@ class Polls:
 
     async def _serve(self, polls: list[Poll]) -> Sequence[Served | FleetError]:
         self._lower_floors_now_and_then()
+        since = self.room.calls
         async with self._central.control_tx() as tx:
+            if self._strange:
+                await self._learn(tx)
             now = await fleet.hold_workers(tx, {poll.worker.id for poll in polls})
             able = [worker for worker in now.values() if worker.status == WorkerStatus.APPROVED]
             assigned = await self._roster.assignments(tx, able)
             asks = [self._ask(poll, now.get(poll.worker.id), assigned) for poll in polls]
             leased = await dispatch.lease_dispatches(tx, [ask for ask in asks if isinstance(ask, Ask)], self._leasing)
-        return [self._answer(poll, ask, leased, assigned) for poll, ask in zip(polls, asks, strict=True)]
+        return [self._answer(poll, ask, leased, assigned, since) for poll, ask in zip(polls, asks, strict=True)]
+
+    async def _learn(self, tx: ControlTx) -> None:
+        await self._leasing.book.learn(tx)
+        self._strange = {lane for lane in self._strange if lane not in self._leasing.book}
 
     def _ask(self, poll: Poll, now: Standing | None, assigned: Assigned) -> Ask | FleetError:
         worker = poll.worker
@@ -155,13 +167,15 @@ class Polls:
             poll_id=poll.poll_id,
         )
 
-    def _answer(self, poll: Poll, ask: Ask | FleetError, leased: Leased, assigned: Assigned) -> Served | FleetError:
+    def _answer(
+        self, poll: Poll, ask: Ask | FleetError, leased: Leased, assigned: Assigned, since: int
+    ) -> Served | FleetError:
         if not isinstance(ask, Ask):
             self._roster.forget(poll.worker.worker_id)
             return ask
         grant = leased.grants.get(ask)
         # What it may run is only asked of those that go on to wait.
-        return Served(grant, NOTHING if grant else assigned.get(poll.worker.id, NOTHING), leased.waiting)
+        return Served(grant, NOTHING if grant else assigned.get(poll.worker.id, NOTHING), leased.waiting, since)
 
     def _lower_floors_now_and_then(self) -> None:
         if self._leasing.floors is not None and self._floors_until < time.monotonic():
@@ -208,16 +222,27 @@ class Polls:
         for lane, count in counts.items():
             if lane in book:
                 self.room.wake(book[lane], count=count)
-        if any(lane not in book for lane in counts):
-            # The first job of its kind; whoever can run it is found with the next look.
-            task = asyncio.create_task(self.look())
+        strange = {lane: count for lane, count in counts.items() if lane not in book}
+        if strange:
+            # The first job of its kind: whoever asks meanwhile learns of its lane first, whoever waits is woken after.
+            self._strange |= strange.keys()
+            task = asyncio.create_task(self._introduce(strange))
             self._chores.add(task)
             task.add_done_callback(self._chores.discard)
+
+    async def _introduce(self, strange: Mapping[LaneId, int]) -> None:
+        with suppress(DatabaseUnavailable):  # then the next look finds them
+            async with self._central.control_tx(read_only=True) as tx:
+                await self._learn(tx)
+            for lane, count in strange.items():
+                self._strange.discard(lane)
+                if lane in self._leasing.book:
+                    self.room.wake(self._leasing.book[lane], count=count)
 
     async def look(self) -> None:
         """The truth, whatever hints were lost: is there work for those who wait?"""
         async with self._central.control_tx(read_only=True) as tx:
-            await self._leasing.book.learn(tx)
+            await self._learn(tx)
             wanted = [(frozenset([flow]), frozenset([provider])) for flow, provider in self.room.routings]
             lanes = {lane for each in wanted for lane in self._leasing.book.lanes_for(*each)}
             found = await dispatch.count_heads(tx, lanes, each=LOOK_AHEAD)

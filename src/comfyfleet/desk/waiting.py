@@ -23,6 +23,9 @@ class Wake:
     hops: int = 0
 
 
+NOTHING_UNHEARD = (0, Wake())
+
+
 @dataclass(eq=False, slots=True)
 class Waiter:
     worker_id: WorkerId
@@ -40,6 +43,9 @@ class WaitingRoom:
         self._by_warmth: dict[tuple[Routing, str], dict[Waiter, None]] = {}
         self._waiters: set[Waiter] = set()
         self._vouched: Counter[Routing] = Counter()
+        # Calls that nobody stood here to hear, by the time they came: see `park`.
+        self._unheard: dict[Routing, tuple[int, Wake]] = {}
+        self.calls = 0
         self._closed = False
 
     def __len__(self) -> int:
@@ -58,10 +64,14 @@ class WaitingRoom:
         *,
         idle: bool = True,
         vouches: bool = True,
+        since: int | None = None,
     ) -> Waiter:
+        """`since`: the count of calls when it looked at the queue. What came after that, and before it stood here, it
+        has neither seen nor heard: it is woken at once."""
         waiter = Waiter(worker_id, routings, warm, idle, vouches)
-        if self._closed:
-            waiter.woken.set_result(Wake())
+        missed = None if since is None else self._missed(routings, since)
+        if self._closed or missed is not None:
+            waiter.woken.set_result(missed if missed is not None and not self._closed else Wake())
             return waiter
         self._waiters.add(waiter)
         self._vouched.update(routings if vouches else ())
@@ -78,10 +88,12 @@ class WaitingRoom:
     def wake(self, lane: Lane, *, count: int = 1, hops: int = 0) -> int:
         """How many were there to be woken."""
         routing: Routing = (lane.workflow_id, lane.provider.value)
+        self.calls += 1
         woken = 0
         while woken < count:
             waiters = self._by_warmth.get((routing, lane.structure_hash)) or self._by_routing.get(routing)
             if not waiters:
+                self._unheard[routing] = (self.calls, Wake(lane.id, hops))
                 break
             waiter = next(iter(waiters))
             self._remove(waiter)
@@ -90,6 +102,13 @@ class WaitingRoom:
                 waiter.woken.set_result(Wake(lane.id, hops))
                 woken += 1
         return woken
+
+    def _missed(self, routings: Collection[Routing], since: int) -> Wake | None:
+        """The last call for any of these that nobody heard, if it came after `since`."""
+        at, wake = max(
+            (self._unheard.get(routing, NOTHING_UNHEARD) for routing in routings), key=_time_of, default=NOTHING_UNHEARD
+        )
+        return wake if at > since else None
 
     def nothing_waits_for(self, routings: Collection[Routing]) -> bool:
         """Had something come, one of those who stand here for it would have been woken, and have taken it."""
@@ -118,6 +137,10 @@ class WaitingRoom:
             _discard(self._by_routing, routing, waiter)
             for structure_hash in waiter.warm:
                 _discard(self._by_warmth, (routing, structure_hash), waiter)
+
+
+def _time_of(unheard: tuple[int, Wake]) -> int:
+    return unheard[0]
 
 
 def _discard(index: "dict[_Key, dict[Waiter, None]]", key: "_Key", waiter: Waiter) -> None:

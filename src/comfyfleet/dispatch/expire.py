@@ -17,7 +17,8 @@ BATCH = 100
 
 
 async def expire_leases(tx: ControlTx, *, rows: int = BATCH, chance: random.Random) -> int:
-    """Back to the queue after a pause; failed and refunded when attempts are used up or the run deadline passed.
+    """Back to the queue after a pause; failed and refunded when attempts are used up or the run deadline passed;
+    cancelled when somebody had asked for that.
 
     The condition stands in the UPDATE: a lease that its worker ended, or another sweeper took, is left alone.
     """
@@ -40,9 +41,9 @@ async def _expire(tx: ControlTx, row: Any, *, chance: float) -> int:
         "error_class": failure.value,
         "last_error": error,
     }
-    final = dispatch.exhausted or row.past_deadline
-    if final:
-        moved = await tx.maybe(sql.finish(DispatchEvent.FAIL), rows=batch([{**key, "provider_job_id": None}]))
+    if failure is FailureClass.CANCELLED or dispatch.exhausted or row.past_deadline:
+        event = DispatchEvent.CANCEL if failure is FailureClass.CANCELLED else DispatchEvent.FAIL
+        moved = await tx.maybe(sql.finish(event), rows=batch([{**key, "provider_job_id": None}]))
     else:
         moved = await tx.maybe(sql.delay([{**key, "pause_s": backoff_s(dispatch.attempts, chance=chance)}]))
     if moved is None:
@@ -56,6 +57,8 @@ async def _expire(tx: ControlTx, row: Any, *, chance: float) -> int:
 
 
 def _verdict(dispatch: Dispatch, *, past_deadline: bool) -> tuple[FailureClass, str]:
+    if dispatch.cancel_requested_at is not None:
+        return FailureClass.CANCELLED, "Cancelled. The worker stopped answering before it could say so."
     if past_deadline:
         return FailureClass.TIMEOUT, "The job ran longer than its deadline allows."
     if dispatch.exhausted:

@@ -62,7 +62,7 @@ async def fail_dispatch(
     again = found is not None and POLICIES[failure].retried and not found.exhausted
     if again and eligible is not None and await _failed_everywhere(tx, found, failure, eligible):
         again, report = False, replace(report, error=f"{everywhere.REASON}: {report.error or failure.value}")
-    row = await _delay(tx, report, found, chance) if again else await _finish(tx, report, failure)
+    row = await _try_again(tx, report, found, chance) if again else await _finish(tx, report, failure)
     rows = [row] if row is not None else []
     ended = await close_attempts(tx, rows, {proof.dispatch_id: report}, reason=failure.value)
     if rows and found is not None:
@@ -74,9 +74,16 @@ async def _failed_everywhere(tx: ControlTx, found: Dispatch | None, failure: Fai
     return found is not None and await everywhere.failed_everywhere(tx, found, failure, eligible=eligible)
 
 
-async def _delay(tx: ControlTx, report: Report, found: Dispatch | None, chance: float) -> Any | None:
+async def _try_again(tx: ControlTx, report: Report, found: Dispatch | None, chance: float) -> Any | None:
     pause_s = backoff_s(found.attempts if found else 1, chance=chance)
-    return await tx.maybe(sql.delay([{**_row(report), "pause_s": pause_s}]))
+    row = await tx.maybe(sql.delay([{**_row(report), "pause_s": pause_s}]))
+    return row if row is not None else await cancel_unwanted(tx, report)
+
+
+async def cancel_unwanted(tx: ControlTx, report: Report) -> Any | None:
+    """Somebody asked for its end while it ran: it is over now, and nobody tries it again."""
+    unwanted = replace(report, failure=FailureClass.CANCELLED)
+    return await tx.maybe(sql.cancel_unwanted(), rows=batch([_row(unwanted)]))
 
 
 async def _finish(tx: ControlTx, report: Report, failure: FailureClass) -> Any | None:

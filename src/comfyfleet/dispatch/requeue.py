@@ -2,7 +2,7 @@
 
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import blocks, sql
-from comfyfleet.dispatch.finish import Report, answer_the_rest, close_attempts, fail_dispatch
+from comfyfleet.dispatch.finish import Report, answer_the_rest, cancel_unwanted, close_attempts, fail_dispatch
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.model import Dispatch, Ended, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
@@ -12,7 +12,9 @@ from comfyfleet.kernel.errors import LeaseLost
 async def requeue_dispatch(
     tx: ControlTx, report: Report, *, signer: LeaseSigner, rules: QueueRules, chance: float
 ) -> Ended | LeaseLost:
-    """Back to its old place at once, and the attempt does not count; at most `max_releases` times, then it does."""
+    """Back to its old place at once, and the attempt does not count; at most `max_releases` times, then it does.
+
+    One that nobody wants any more is cancelled."""
     found = await tx.maybe(sql.by_id(report.proof.dispatch_id))
     if found is None:
         return (await answer_the_rest(tx, [report], {}, signer=signer))[report.proof.dispatch_id]
@@ -25,6 +27,8 @@ async def requeue_dispatch(
             [{**lease_key(report.proof), "last_error": f"Requeued: {report.error}", "gives_back": int(gives_back)}]
         )
     )
+    if row is None:
+        row = await cancel_unwanted(tx, report)
     ended = await close_attempts(tx, [row] if row is not None else [], {dispatch.id: report}, reason="requeued")
     if row is not None:
         await blocks.forget_probe(tx, dispatch.id)

@@ -183,12 +183,18 @@ def finish(event: DispatchEvent) -> sa.Update:
     )
 
 
+@cache
+def cancel_unwanted() -> sa.Update:
+    """In place of another try: while it ran, somebody asked for its end."""
+    return finish(DispatchEvent.CANCEL).where(d.c.cancel_requested_at.is_not(None))
+
+
 def delay(rows: list[dict[str, Any]]) -> sa.Update:
-    """A retryable failure, or an expired lease: back after a pause."""
+    """A retryable failure, or an expired lease: back after a pause, unless nobody wants it any more."""
     b = batch_rows("b", {**LEASE_KEY, "error_class": sa.Text(), "last_error": sa.Text(), "pause_s": sa.Float()}, rows)
     return (
         sa.update(d)
-        .where(*_held(b))
+        .where(*_held(b), d.c.cancel_requested_at.is_(None))
         .values(
             status=DISPATCH.target(DispatchEvent.DELAY),
             run_at=seconds_from_now(b.c.pause_s),
@@ -203,11 +209,12 @@ def delay(rows: list[dict[str, Any]]) -> sa.Update:
 
 
 def requeue(rows: list[dict[str, Any]]) -> sa.Update:
-    """Given back by its worker: at its old place in the queue, with the attempt returned (`gives_back` is 1)."""
+    """Given back by its worker: at its old place in the queue, with the attempt returned (`gives_back` is 1); unless
+    nobody wants it any more."""
     b = batch_rows("b", {**LEASE_KEY, "last_error": sa.Text(), "gives_back": sa.Integer()}, rows)
     return (
         sa.update(d)
-        .where(*_held(b))
+        .where(*_held(b), d.c.cancel_requested_at.is_(None))
         .values(
             status=DISPATCH.target(DispatchEvent.REQUEUE),
             releases=d.c.releases + b.c.gives_back,

@@ -206,6 +206,16 @@ async def test_the_class_of_a_failure_decides_what_follows(yard: Yard) -> None:
 # ── long poll ───────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize("wait_seconds", [0, 20])
+async def test_the_first_job_of_its_kind_is_there_for_who_asks_at_once(yard: Yard, wait_seconds: int) -> None:
+    """Its lane is new to the desk, and nobody has looked since."""
+    worker = await yard.register(max_concurrency=50)
+    for number in range(12):
+        dispatch_id = await yard.add(structure_hash=f"new-{number}")
+        job = await asyncio.wait_for(worker.poll(max_concurrency=50, wait_seconds=wait_seconds), 10)
+        assert UUID(job["dispatch_id"]) == dispatch_id
+
+
 async def test_a_waiting_poll_gets_the_job_that_comes(yard: Yard) -> None:
     worker = await yard.register()
     waiting = asyncio.create_task(worker.poll(wait_seconds=20))

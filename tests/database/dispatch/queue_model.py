@@ -109,10 +109,12 @@ class Model:
 
     def fail(self, row: Row, failure: FailureClass) -> str:
         if POLICIES[failure].retried and not self.exhausted(row):
-            return self.delay(row)
+            return self.end(row, "cancelled") if row.cancel_requested else self.delay(row)
         return self.end(row, "cancelled" if failure is FailureClass.CANCELLED else "failed")
 
     def requeue(self, row: Row) -> str:
+        if row.cancel_requested and (row.releases < self.rules.max_releases or not self.exhausted(row)):
+            return self.end(row, "cancelled")
         if row.releases < self.rules.max_releases:
             row.releases += 1
         elif self.exhausted(row):
@@ -149,6 +151,8 @@ class Model:
         if min(row.expires_at, row.deadline_at) > now - UNSURE_S:
             allowed.add("leased")
         if min(row.expires_at, row.deadline_at) < now + UNSURE_S:
+            if row.cancel_requested:
+                return allowed | {"cancelled"}
             late, early = row.deadline_at < now + UNSURE_S, row.deadline_at > now - UNSURE_S
             allowed |= {"failed"} if self.exhausted(row) or late else set()
             allowed |= {"delayed"} if not self.exhausted(row) and early else set()

@@ -284,6 +284,25 @@ async def test_a_requeue_gives_the_attempt_back_a_bounded_number_of_times(queue:
     assert [each.status.value for each in outcomes if isinstance(each, Ended)][:3] == ["queued", "queued", "queued"]
 
 
+@pytest.mark.parametrize("way", ["lost", "failed", "requeued"])
+async def test_a_wish_to_cancel_outlives_the_worker_that_was_to_be_told(
+    queue: Queue, clock: ManualClock, way: str
+) -> None:
+    running, holder = await queue.add(), a_holder()
+    grant = await queue.lease(holder)
+    assert grant is not None
+    await queue.cancel(running)
+    if way == "lost":
+        clock.advance(3600)
+        assert await queue.sweep() == 1
+    elif way == "failed":
+        await queue.fail(grant, holder, FailureClass.INFRA)
+    else:
+        await queue.requeue(grant, holder)
+    assert (await queue.row(running)).status == "cancelled"
+    assert [outcome for _, outcome in await queue.settlements()] == ["cancelled"]
+
+
 async def test_cancelling_what_waits_is_at_once_and_what_runs_is_told(queue: Queue) -> None:
     waiting = await queue.add()
     assert (await queue.cancel(waiting)).status is DispatchStatus.CANCELLED

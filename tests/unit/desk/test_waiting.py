@@ -116,3 +116,29 @@ async def test_a_closed_room_sends_all_away_and_keeps_nobody() -> None:
     late = park(room)
     assert await asyncio.wait_for(late.woken, 1) == Wake()
     assert len(room) == 0
+
+
+async def test_a_call_that_came_between_the_look_and_the_wait_is_heard() -> None:
+    room = WaitingRoom()
+    looked = room.calls
+    room.wake(LANE)
+    late = room.park(WorkerId(new_id()), [(FLOW, "self_hosted")], (), since=looked)
+    assert late.woken.result() == Wake(LANE.id, 0)
+    assert len(room) == 0
+
+
+async def test_a_call_from_before_the_look_wakes_nobody() -> None:
+    room = WaitingRoom()
+    room.wake(LANE)
+    waiter = room.park(WorkerId(new_id()), [(FLOW, "self_hosted")], (), since=room.calls)
+    other = room.park(WorkerId(new_id()), [(OTHER, "self_hosted")], (), since=0)
+    assert woken(waiter, other) == [False, False]
+
+
+async def test_a_call_that_somebody_heard_is_not_heard_again() -> None:
+    room = WaitingRoom()
+    looked = room.calls
+    first = park(room)
+    room.wake(LANE)
+    second = room.park(WorkerId(new_id()), [(FLOW, "self_hosted")], (), since=looked)
+    assert woken(first, second) == [True, False]
