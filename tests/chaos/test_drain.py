@@ -32,7 +32,7 @@ KILLS = int(os.environ.get("CHAOS_KILLS", "8"))
 SEED = os.environ.get("CHAOS_SEED") or uuid4().hex[:8]
 WITHIN_S = 90 + JOBS * 0.2
 
-pytestmark = [pytest.mark.xdist_group("chaos"), pytest.mark.timeout(WITHIN_S + 120)]
+pytestmark = pytest.mark.timeout(WITHIN_S + 120)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ Note = Annotated[str, Meta(max_length=4000)]
 Word = Annotated[str, Meta(max_length=200)]
 Count = Annotated[int, Meta(ge=0, le=100_000)]
 Concurrency = Annotated[int, Meta(ge=1, le=1000)]
+# What one PUT can carry: object stores end there.
+OUTPUT_BYTES_MAX = 5 * 1024**3
 FailureClass = Literal[
     "user_input",
     "workflow_invalid",
@@ -171,7 +173,7 @@ class Output(Struct, forbid_unknown_fields=True, kw_only=True):
     path: Annotated[str, Meta(min_length=1, max_length=512)]
     name: Annotated[str, Meta(min_length=1, max_length=255)]
     mime_type: Annotated[str, Meta(min_length=3, max_length=127)]
-    size: Annotated[int, Meta(ge=0)]
+    size: Annotated[int, Meta(ge=0, le=OUTPUT_BYTES_MAX)]
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
 
 
@@ -208,7 +210,7 @@ class EndReply(Struct, kw_only=True):
 class WantedOutput(Struct, forbid_unknown_fields=True, kw_only=True):
     name: Annotated[str, Meta(min_length=1, max_length=255)]
     mime_type: Annotated[str, Meta(min_length=3, max_length=127)]
-    size: Annotated[int, Meta(ge=1)]
+    size: Annotated[int, Meta(ge=1, le=OUTPUT_BYTES_MAX)]
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
 
 

@@ -1,0 +1,5 @@
+SELECT ai_job_dispatches.worker_id
+FROM ai_job_dispatches
+JOIN (SELECT *
+FROM jsonb_to_recordset(CAST(%(rows)s::VARCHAR AS jsonb)) AS r(worker_id UUID)) AS b ON ai_job_dispatches.worker_id = b.worker_id
+AND ai_job_dispatches.status = 'leased'

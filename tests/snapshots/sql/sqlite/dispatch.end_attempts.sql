@@ -1,0 +1,7 @@
+UPDATE dispatch_attempts
+SET ended_at=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), reason=b.reason, request_digest=b.request_digest, answered_status=b.status
+FROM (SELECT replace(json_extract(value, '$.id'), '-', '') AS id, json_extract(value, '$.epoch') AS epoch, json_extract(value, '$.reason') AS reason, json_extract(value, '$.request_digest') AS request_digest, json_extract(value, '$.status') AS status
+FROM json_each(?)) AS b
+WHERE dispatch_attempts.dispatch_id = b.id
+AND dispatch_attempts.epoch = b.epoch
+AND dispatch_attempts.ended_at IS NULL

@@ -1,0 +1,11 @@
+UPDATE ai_job_dispatches
+SET lease_expires_at=CASE WHEN ((strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z') < ai_job_dispatches.deadline_at) THEN (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z') ELSE ai_job_dispatches.deadline_at END, provider_job_id=coalesce(b.provider_job_id, ai_job_dispatches.provider_job_id), service_submitted_at=CASE WHEN (b.provider_job_id IS NULL) THEN ai_job_dispatches.service_submitted_at ELSE coalesce(ai_job_dispatches.service_submitted_at, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z')) END, last_service_check=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), service_status=coalesce(b.service_status, ai_job_dispatches.service_status)
+FROM (SELECT replace(json_extract(value, '$.id'), '-', '') AS id, json_extract(value, '$.epoch') AS epoch, json_extract(value, '$.lease_hash') AS lease_hash, replace(json_extract(value, '$.worker_id'), '-', '') AS worker_id, json_extract(value, '$.incarnation') AS incarnation, json_extract(value, '$.provider_job_id') AS provider_job_id, json_extract(value, '$.service_status') AS service_status
+FROM json_each(?)) AS b
+WHERE ai_job_dispatches.id = b.id
+AND ai_job_dispatches.epoch = b.epoch
+AND ai_job_dispatches.lease_hash = b.lease_hash
+AND ai_job_dispatches.worker_id = b.worker_id
+AND ai_job_dispatches.incarnation = b.incarnation
+AND ai_job_dispatches.status = ?
+RETURNING id, lane, cancel_requested_at, ((julianday(lease_expires_at) - julianday((strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'))) * 86400.0) AS lease_s, ((julianday(deadline_at) - julianday((strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'))) * 86400.0) AS deadline_s
