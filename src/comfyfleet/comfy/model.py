@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 from uuid import uuid4
 
 Graph: TypeAlias = Mapping[str, Any]  # API format: node id -> {"class_type", "inputs", "_meta"?}
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class FailureClass(StrEnum):
@@ -34,12 +32,12 @@ class Prompt:
     prompt_id: str
     client_id: str | None = None  # None: the connector's own, the one its socket listens with
     output_node: str | None = None  # whose files come first
-    extra_data: Mapping[str, Any] = field(default=NOTHING)
+    extra_data: Mapping[str, Any] = field(default_factory=dict)
     front: bool = False
 
 
-def new_prompt(graph: Graph, *, output_node: str | None = None, extra_data: Mapping[str, Any] = NOTHING) -> Prompt:
-    return Prompt(graph, prompt_id=new_prompt_id(), output_node=output_node, extra_data=extra_data)
+def new_prompt(graph: Graph, *, output_node: str | None = None, extra_data: Mapping[str, Any] | None = None) -> Prompt:
+    return Prompt(graph, prompt_id=new_prompt_id(), output_node=output_node, extra_data=extra_data or {})
 
 
 def new_prompt_id() -> str:
@@ -147,7 +145,7 @@ class Preview:
 @dataclass(frozen=True, slots=True)
 class Completed:
     outputs: tuple[OutputFile, ...]
-    node_timings_s: Mapping[str, float] = field(default=NOTHING)
+    node_timings_s: Mapping[str, float] = field(default_factory=dict)
     cached_nodes: frozenset[str] = frozenset()
 
 
@@ -194,7 +192,7 @@ class HistoryEntry:
     completed: bool | None
     messages: tuple[HistoryMessage, ...]
     outputs: Mapping[str, Mapping[str, Any]]
-    meta: Mapping[str, Any] = field(default=NOTHING)
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
