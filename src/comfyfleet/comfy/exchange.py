@@ -77,7 +77,7 @@ def _quote(body: bytes) -> str:
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def trusted_authorities() -> ssl.SSLContext:
     # Made once: it costs 20 ms, and a pool has hundreds of clients.
     return ssl.create_default_context()
 
@@ -89,7 +89,7 @@ class Exchange:
             base_url=address.url,
             headers={"Accept-Encoding": "identity", **address.headers},
             transport=transport,
-            verify=_trusted(),
+            verify=trusted_authorities(),
             trust_env=False,  # servers are named one by one; a proxy or a .netrc of the surroundings is not meant
             limits=httpx2.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_KEPT_MAX),
         )
@@ -143,7 +143,7 @@ class Exchange:
             raise ServerUnreachable(self.address.name, problem="no connection in time") from None
         except (TimeoutError, httpx2.TimeoutException):
             raise ServerTimedOut(self.address.name, route=route, limit_s=quiet_s) from None
-        except (httpx2.TransportError, httpx2.StreamError, OSError) as error:
+        except (httpx2.TransportError, httpx2.StreamError) as error:
             raise ServerUnreachable(self.address.name, problem=str(error) or type(error).__name__) from None
 
     async def chunks(
