@@ -1,0 +1,165 @@
+"""What a history entry proves. ComfyUI's `status` may lie; its messages and outputs are what counts.
+
+Success is: `execution_success` among the messages, no error and no interruption beside it, and something to show for
+it: of the chosen output node, and of every core node that always leaves a file.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from comfyfleet.comfy.failures import DETAILS_CHARS_MAX, MESSAGE_CHARS_MAX, class_of_error, is_interruption
+from comfyfleet.comfy.model import (
+    Completed,
+    Failed,
+    FailureClass,
+    HistoryEntry,
+    Outcome,
+    Prompt,
+    Returned,
+)
+from comfyfleet.comfy.outputs import outputs_of_entry
+
+
+class ReturnReason(StrEnum):
+    """Why a prompt is given back. Nobody's fault, and it may run again, here or elsewhere."""
+
+    LOST = "lost"  # neither queued nor in the history, twice
+    SERVER_RESTARTED = "server_restarted"  # the same, and the socket had dropped
+    NEVER_QUEUED = "never_queued"  # the POST had no answer, and the prompt never appeared
+    INTERRUPTED = "interrupted"  # by someone else
+    UNPROVEN = "unproven"  # it ended, and nothing says how
+    UNREACHABLE = "unreachable"  # the server has not answered for long
+
+
+def failure_of_return(returned: Returned) -> FailureClass:
+    """An interruption gives the attempt back; all else spends it."""
+    return FailureClass.INTERRUPTED if returned.reason == ReturnReason.INTERRUPTED else FailureClass.INFRA
+
+
+# Core nodes that leave a file whenever they run. Of others (websocket savers, custom uploaders) silence is no proof.
+ALWAYS_SHOW = frozenset(
+    "SaveImage PreviewImage SaveAnimatedWEBP SaveAnimatedPNG SaveVideo SaveWEBM SaveAudio SaveAudioMP3 SaveAudioOpus"
+    " PreviewAudio SaveLatent SaveGLB MaskPreview".split()
+)
+# And those that never do. A graph that ends in nothing else may succeed with nothing to show.
+NEVER_SHOW = frozenset("SaveImageWebsocket SaveImageDataSetToFolder SaveImageTextDataSetToFolder".split())
+NOT_CONTENT = frozenset({"animated"})  # a flag beside the files
+
+
+def judge_entry(entry: HistoryEntry, prompt: Prompt) -> Outcome:
+    kinds = {message.type for message in entry.messages}
+    error = next((message.facts for message in entry.messages if message.type == "execution_error"), None)
+    if error is not None and not is_interruption(_text(error.get("exception_type"))):
+        return _failed(error, entry, prompt)
+    if "execution_interrupted" in kinds or error is not None:
+        return Returned(ReturnReason.INTERRUPTED)
+    if "execution_success" in kinds:
+        return _succeeded(entry, prompt)
+    if entry.status == "error":
+        return Failed(FailureClass.EXECUTION_ERROR, "ComfyUI says that the prompt failed, and not why.")
+    return Returned(ReturnReason.UNPROVEN)
+
+
+def _succeeded(entry: HistoryEntry, prompt: Prompt) -> Outcome:
+    missing = missing_outputs(entry.outputs, prompt)
+    if not missing:
+        return Completed(outputs_of_entry(entry, prompt.output_node), cached_nodes=_cached(entry))
+    return Failed(
+        FailureClass.EXECUTION_ERROR,
+        f"ComfyUI says that the prompt succeeded, and shows nothing for node {', '.join(missing)}.",
+        node=missing[0],
+        node_class=class_in(prompt, missing[0]),
+        outputs=outputs_of_entry(entry, prompt.output_node),
+    )
+
+
+def missing_outputs(outputs: Mapping[str, Mapping[str, Any]], prompt: Prompt) -> list[str]:
+    """Nodes that should have left something and have not."""
+    shown = {node for node, ui in outputs.items() if _shows_something(ui)}
+    expected = _expected_nodes(prompt)
+    if not expected and not shown:
+        # Nothing is known to be an output here. If any node could be one, success must show something.
+        return [node for node in _ends(prompt) if class_in(prompt, node) not in NEVER_SHOW]
+    return [node for node in expected if node not in shown]
+
+
+def _expected_nodes(prompt: Prompt) -> list[str]:
+    always = [node for node in prompt.graph if class_in(prompt, node) in ALWAYS_SHOW]
+    first = [prompt.output_node] if prompt.output_node is not None else []
+    return first + [node for node in always if node != prompt.output_node]
+
+
+def _ends(prompt: Prompt) -> list[str]:
+    """Nodes that no other node takes from."""
+    taken = {source for node in prompt.graph for source in sources_of(prompt, node)}
+    return [node for node in prompt.graph if node not in taken]
+
+
+def sources_of(prompt: Prompt, node: str) -> Iterable[str]:
+    inputs = _mapping(_mapping(prompt.graph.get(node)).get("inputs"))
+    return [value[0] for value in inputs.values() if _is_link(value)]
+
+
+def class_in(prompt: Prompt, node: str | None) -> str | None:
+    """A node made at run time has its maker's id before the first dot."""
+    if node is None:
+        return None
+    found = prompt.graph.get(node) or prompt.graph.get(node.partition(".")[0])
+    name = _mapping(found).get("class_type")
+    return name if isinstance(name, str) else None
+
+
+def _shows_something(ui: Any) -> bool:
+    return any(_holds(value) for key, value in _mapping(ui).items() if key not in NOT_CONTENT)
+
+
+def _holds(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value.get("filename", True))
+    if isinstance(value, list | tuple):
+        return any(_holds(each) for each in value)
+    return value not in (None, "")
+
+
+def _failed(error: Mapping[str, Any], entry: HistoryEntry, prompt: Prompt) -> Failed:
+    kind, said = _text(error.get("exception_type")), _text(error.get("exception_message")).strip()
+    node = _text(error.get("node_id")) or None
+    node_class = _text(error.get("node_type")) or class_in(prompt, node)
+    return Failed(
+        class_of_error(kind, said, node_class),
+        said[:MESSAGE_CHARS_MAX] or kind or "ComfyUI failed without a word.",
+        node=node,
+        node_class=node_class,
+        exception_type=kind or None,
+        details=_traceback(error.get("traceback")),
+        outputs=outputs_of_entry(entry, prompt.output_node),
+    )
+
+
+def _traceback(lines: Any) -> str:
+    if not isinstance(lines, list | tuple):
+        return ""
+    return "".join(line for line in lines if isinstance(line, str))[-DETAILS_CHARS_MAX:]  # the end says where
+
+
+def _cached(entry: HistoryEntry) -> frozenset[str]:
+    return frozenset(
+        node
+        for message in entry.messages
+        if message.type == "execution_cached" and isinstance(message.facts.get("nodes"), list | tuple)
+        for node in message.facts["nodes"]
+        if isinstance(node, str)
+    )
+
+
+def _is_link(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], int)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
