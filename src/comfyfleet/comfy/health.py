@@ -21,6 +21,7 @@ from comfyfleet.comfy.model import (
     Outcome,
     Pending,
     Prompt,
+    QueueState,
     Returned,
     Running,
 )
@@ -41,30 +42,17 @@ class Stop(StrEnum):
     DEADLINE = "deadline"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSnapshot:
-    """Prompt ids. `pending` in the order they will run: by number, then by id."""
-
-    running: tuple[str, ...]
-    pending: tuple[str, ...]
-
-    def place_of(self, prompt_id: str) -> Pending | Running | None:
-        if prompt_id in self.running:
-            return Running()
-        return Pending(self.pending.index(prompt_id)) if prompt_id in self.pending else None
-
-
 class Reads(Protocol):
     """Two GETs. Each raises an error of the `Unavailable` family rather than hang, crash or guess."""
 
-    async def queue(self) -> QueueSnapshot: ...
+    async def queue(self) -> QueueState: ...
 
     async def history(self, prompt_id: str) -> HistoryEntry | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One round. `executor_idle`: our prompt waits and nothing runs, which a living executor does not allow for long."""
+    """One round. `executor_idle`: our prompt waits and nothing runs, which a living executor ends at once."""
 
     found: Found
     executor_idle: bool = False
@@ -72,9 +60,10 @@ class Look:
 
 async def look_for(server: Reads, prompt_id: str) -> Look:
     queue = await server.queue()
-    place = queue.place_of(prompt_id)
-    if place is not None:
-        return Look(place, executor_idle=isinstance(place, Pending) and not queue.running)
+    if prompt_id in queue.running:
+        return Look(Running())
+    if prompt_id in queue.pending:
+        return Look(Pending(queue.pending.index(prompt_id)), executor_idle=not queue.running)
     entry = await server.history(prompt_id)
     return Look(Absent() if entry is None else Finished(entry))
 
@@ -94,6 +83,9 @@ class Patience:
     idle_executor_s: float = 60.0  # our prompt waits and nothing runs
     stop_s: float = 30.0  # an interruption takes effect between steps or nodes only
     unreachable_s: float = 120.0  # a restart takes 20 s without custom nodes, and minutes with many
+
+
+DEFAULT_PATIENCE = Patience()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +158,8 @@ def _decide_queued(look: Look, signs: Signs, patience: Patience) -> Decision:
         since_s = signs.now_s if signs.idle_since_s is None else signs.idle_since_s
         if signs.now_s - since_s >= patience.idle_executor_s:
             return _over(
-                Failed(FailureClass.SERVER_FAULT, "The server answers and takes no prompt: its executor is dead."), signs
+                Failed(FailureClass.SERVER_FAULT, "The server answers and takes no prompt: its executor is dead."),
+                signs,
             )
     return _go_on("waiting" if isinstance(look.found, Pending) else "running", None)
 
@@ -204,4 +197,3 @@ def _over(outcome: Outcome, signs: Signs) -> Decision:
 
 def _go_on(reason: str, look_again_in_s: float | None) -> Decision:
     return Decision(Action.CONTINUE_MONITORING, reason, look_again_in_s=look_again_in_s)
-

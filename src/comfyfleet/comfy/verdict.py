@@ -4,7 +4,7 @@ Success is: `execution_success` among the messages, no error and no interruption
 it: of the chosen output node, and of every core node that always leaves a file.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -18,7 +18,7 @@ from comfyfleet.comfy.model import (
     Prompt,
     Returned,
 )
-from comfyfleet.comfy.outputs import outputs_of_entry
+from comfyfleet.comfy.outputs import list_outputs
 
 
 class ReturnReason(StrEnum):
@@ -39,11 +39,24 @@ def failure_of_return(returned: Returned) -> FailureClass:
 
 # Core nodes that leave a file whenever they run. Of others (websocket savers, custom uploaders) silence is no proof.
 ALWAYS_SHOW = frozenset(
-    "SaveImage PreviewImage SaveAnimatedWEBP SaveAnimatedPNG SaveVideo SaveWEBM SaveAudio SaveAudioMP3 SaveAudioOpus"
-    " PreviewAudio SaveLatent SaveGLB MaskPreview".split()
+    {
+        "MaskPreview",
+        "PreviewAudio",
+        "PreviewImage",
+        "SaveAnimatedPNG",
+        "SaveAnimatedWEBP",
+        "SaveAudio",
+        "SaveAudioMP3",
+        "SaveAudioOpus",
+        "SaveGLB",
+        "SaveImage",
+        "SaveLatent",
+        "SaveVideo",
+        "SaveWEBM",
+    }
 )
 # And those that never do. A graph that ends in nothing else may succeed with nothing to show.
-NEVER_SHOW = frozenset("SaveImageWebsocket SaveImageDataSetToFolder SaveImageTextDataSetToFolder".split())
+NEVER_SHOW = frozenset(["SaveImageWebsocket", "SaveImageDataSetToFolder", "SaveImageTextDataSetToFolder"])
 NOT_CONTENT = frozenset({"animated"})  # a flag beside the files
 
 
@@ -62,43 +75,29 @@ def judge_entry(entry: HistoryEntry, prompt: Prompt) -> Outcome:
 
 
 def _succeeded(entry: HistoryEntry, prompt: Prompt) -> Outcome:
-    missing = missing_outputs(entry.outputs, prompt)
+    missing = missing_outputs(entry, prompt)
     if not missing:
-        return Completed(outputs_of_entry(entry, prompt.output_node), cached_nodes=_cached(entry))
+        return Completed(list_outputs(entry.outputs, first=prompt.output_node), cached_nodes=_cached(entry))
     return Failed(
         FailureClass.EXECUTION_ERROR,
         f"ComfyUI says that the prompt succeeded, and shows nothing for node {', '.join(missing)}.",
         node=missing[0],
         node_class=class_in(prompt, missing[0]),
-        outputs=outputs_of_entry(entry, prompt.output_node),
+        outputs=list_outputs(entry.outputs, first=prompt.output_node),
     )
 
 
-def missing_outputs(outputs: Mapping[str, Mapping[str, Any]], prompt: Prompt) -> list[str]:
+def missing_outputs(entry: HistoryEntry, prompt: Prompt) -> list[str]:
     """Nodes that should have left something and have not."""
-    shown = {node for node, ui in outputs.items() if _shows_something(ui)}
-    expected = _expected_nodes(prompt)
+    shown = {node for node, ui in entry.outputs.items() if _shows_something(ui)}
+    # Those that validation dropped are not among the entry's output nodes: the answer to the POST named them.
+    ran = list(prompt.graph) if entry.output_nodes is None else list(entry.output_nodes)
+    expected = [node for node in ran if class_in(prompt, node) in ALWAYS_SHOW]
+    if prompt.output_node is not None and prompt.output_node not in expected:
+        expected.insert(0, prompt.output_node)
     if not expected and not shown:
-        # Nothing is known to be an output here. If any node could be one, success must show something.
-        return [node for node in _ends(prompt) if class_in(prompt, node) not in NEVER_SHOW]
+        return [node for node in ran if class_in(prompt, node) not in NEVER_SHOW][-1:]
     return [node for node in expected if node not in shown]
-
-
-def _expected_nodes(prompt: Prompt) -> list[str]:
-    always = [node for node in prompt.graph if class_in(prompt, node) in ALWAYS_SHOW]
-    first = [prompt.output_node] if prompt.output_node is not None else []
-    return first + [node for node in always if node != prompt.output_node]
-
-
-def _ends(prompt: Prompt) -> list[str]:
-    """Nodes that no other node takes from."""
-    taken = {source for node in prompt.graph for source in sources_of(prompt, node)}
-    return [node for node in prompt.graph if node not in taken]
-
-
-def sources_of(prompt: Prompt, node: str) -> Iterable[str]:
-    inputs = _mapping(_mapping(prompt.graph.get(node)).get("inputs"))
-    return [value[0] for value in inputs.values() if _is_link(value)]
 
 
 def class_in(prompt: Prompt, node: str | None) -> str | None:
@@ -133,7 +132,7 @@ def _failed(error: Mapping[str, Any], entry: HistoryEntry, prompt: Prompt) -> Fa
         node_class=node_class,
         exception_type=kind or None,
         details=_traceback(error.get("traceback")),
-        outputs=outputs_of_entry(entry, prompt.output_node),
+        outputs=list_outputs(entry.outputs, first=prompt.output_node),
     )
 
 
@@ -151,10 +150,6 @@ def _cached(entry: HistoryEntry) -> frozenset[str]:
         for node in message.facts["nodes"]
         if isinstance(node, str)
     )
-
-
-def _is_link(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], int)
 
 
 def _text(value: Any) -> str:

@@ -10,7 +10,17 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from comfyfleet.comfy.health import Decision, Look, Patience, Signs, Stop, decide, decide_blind, look_for
+from comfyfleet.comfy.health import (
+    DEFAULT_PATIENCE,
+    Decision,
+    Look,
+    Patience,
+    Signs,
+    Stop,
+    decide,
+    decide_blind,
+    look_for,
+)
 from comfyfleet.comfy.messages import (
     Disconnected,
     Executing,
@@ -93,7 +103,7 @@ class Attempt:
 
 
 async def watch(
-    attempt: Attempt, server: Server, messages: Messages, *, deadline_s: float, patience: Patience = Patience()
+    attempt: Attempt, server: Server, messages: Messages, *, deadline_s: float, patience: Patience = DEFAULT_PATIENCE
 ) -> AsyncIterator[Update | Outcome]:
     """From the POST to the outcome, which is the last element. Looks, deletes and interrupts only while it is read."""
     watcher = _Watcher(attempt, server, messages, deadline_s=deadline_s, patience=patience)
@@ -243,7 +253,7 @@ class _Watcher:
 
     def _settle_pause_s(self) -> float:
         self._settle_looks += 1
-        return min(SETTLE_MAX_S, SETTLE_FIRST_S * 2 ** min(self._settle_looks - 1, 10))
+        return min(SETTLE_MAX_S, SETTLE_FIRST_S * 2.0 ** min(self._settle_looks - 1, 10))
 
     def _note(self, look: Look) -> list[Update]:
         now_s = self._clock.time()
@@ -294,7 +304,7 @@ class _Watcher:
         decision = decide_blind(self._signs(), self._prompt, self._patience, blind_s=blind_s)
         if decision.outcome is not None:
             return self._conclude(decision.outcome)
-        self._look_at_s = now_s + min(BLIND_MAX_S, BLIND_FIRST_S * 2 ** min(self._blind_looks, 10))
+        self._look_at_s = now_s + min(BLIND_MAX_S, BLIND_FIRST_S * 2.0 ** min(self._blind_looks, 10))
         self._blind_looks += 1
         return []
 
@@ -305,7 +315,7 @@ class _Watcher:
             # The POST may land yet. Whoever posts this id again must not find it queued twice.
             self._unanswered_deleted = True
             with suppress(Unavailable, TimeoutError):
-                await self._server.delete_pending(self._id)
+                await self._server.delete_pending([self._id])
             if outcome == Returned(ReturnReason.NEVER_QUEUED):
                 self._look_at_s = self._clock.time()
                 return []

@@ -1,11 +1,12 @@
 """Taking one prompt of ours off a server, and nobody else's."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from comfyfleet.comfy.health import Patience, QueueSnapshot, Reads, look_for
-from comfyfleet.comfy.model import Absent, Finished, Found, HistoryEntry, Pending, Running
+from comfyfleet.comfy.health import DEFAULT_PATIENCE, Patience, Reads, look_for
+from comfyfleet.comfy.model import Absent, Finished, Found, HistoryEntry, Pending, QueueState, Running
 from comfyfleet.kernel.errors import Unavailable
 
 FIRST_PAUSE_S = 0.1
@@ -13,7 +14,7 @@ PAUSE_MAX_S = 2.0
 
 
 class Server(Reads, Protocol):
-    async def delete_pending(self, prompt_id: str) -> None:
+    async def delete_pending(self, prompt_ids: Sequence[str]) -> None:
         """Off the queue, if it is pending. Of two that share an id, one."""
         ...
 
@@ -29,7 +30,7 @@ class TimedServer:
         self._server = server
         self._request_s = request_s
 
-    async def queue(self) -> QueueSnapshot:
+    async def queue(self) -> QueueState:
         async with asyncio.timeout(self._request_s):
             return await self._server.queue()
 
@@ -37,9 +38,9 @@ class TimedServer:
         async with asyncio.timeout(self._request_s):
             return await self._server.history(prompt_id)
 
-    async def delete_pending(self, prompt_id: str) -> None:
+    async def delete_pending(self, prompt_ids: Sequence[str]) -> None:
         async with asyncio.timeout(self._request_s):
-            await self._server.delete_pending(prompt_id)
+            await self._server.delete_pending(prompt_ids)
 
     async def interrupt(self, prompt_id: str) -> None:
         async with asyncio.timeout(self._request_s):
@@ -48,7 +49,7 @@ class TimedServer:
 
 def pause_s(attempt: int) -> float:
     """An interruption can get lost when the prompt is just starting: repeat it, but without haste."""
-    return min(PAUSE_MAX_S, FIRST_PAUSE_S * 2 ** min(attempt, 10))
+    return min(PAUSE_MAX_S, FIRST_PAUSE_S * 2.0 ** min(attempt, 10))
 
 
 async def press(server: Server, prompt_id: str, found: Found) -> None:
@@ -56,14 +57,14 @@ async def press(server: Server, prompt_id: str, found: Found) -> None:
     with suppress(Unavailable, TimeoutError):
         match found:
             case Pending():
-                await server.delete_pending(prompt_id)
+                await server.delete_pending([prompt_id])
             case Running():
                 await server.interrupt(prompt_id)
             case Finished() | Absent():
                 pass
 
 
-async def withdraw(server: Server, prompt_id: str, *, patience: Patience = Patience()) -> Found | None:
+async def withdraw(server: Server, prompt_id: str, *, patience: Patience = DEFAULT_PATIENCE) -> Found | None:
     """Delete or interrupt until the server has let go. `Finished` and `Absent` are confirmed; anything else is how it
     stood when patience ended, None: the server did not answer at all."""
     timed = TimedServer(server, request_s=patience.request_s)
