@@ -17,9 +17,11 @@ def recorded(kind: str, *, file: str = "*") -> Iterator[tuple[str, dict[str, Any
 
 
 def exchanges(method: str, path: str, *, status: int | None = None) -> Iterator[dict[str, Any]]:
-    """Recorded requests whose path begins like this, with their answers."""
+    """Recorded requests whose path begins like this, with their answers, but for bodies too long to be kept."""
     for _, entry in recorded("http"):
         request, response = entry["request"], entry["response"]
         told = request["path"].split("?")[0]
+        if "left out" in str(response.get("json"))[:60]:
+            continue
         if request["method"] == method and told.startswith(path) and status in (None, response.get("status")):
             yield entry

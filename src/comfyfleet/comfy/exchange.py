@@ -139,12 +139,13 @@ class Exchange:
                     yield response
                 finally:
                     await response.aclose()
-        except httpx2.ConnectTimeout:
-            raise ServerUnreachable(self.address.name, problem="no connection in time") from None
+        except (httpx2.ConnectTimeout, httpx2.PoolTimeout):
+            raise ServerUnreachable(self.address.name, problem="no connection in time", sent=False) from None
         except (TimeoutError, httpx2.TimeoutException):
             raise ServerTimedOut(self.address.name, route=route, limit_s=quiet_s) from None
         except (httpx2.TransportError, httpx2.StreamError) as error:
-            raise ServerUnreachable(self.address.name, problem=str(error) or type(error).__name__) from None
+            sent = not isinstance(error, httpx2.ConnectError)
+            raise ServerUnreachable(self.address.name, problem=str(error) or type(error).__name__, sent=sent) from None
 
     async def chunks(
         self, response: httpx2.Response, *, route: str, limit_bytes: int, chunk_bytes: int | None = None
