@@ -109,8 +109,18 @@ class Exchange:
     ) -> Answer:
         content = None if body is None else msgspec.json.encode(body)
         headers = {} if body is None else {"Content-Type": "application/json"}
-        request = self._http.build_request(method, route, params=params, content=content, headers=headers)
-        return await self.read(request, route=route, limit_s=limit_s, limit_bytes=limit_bytes)
+
+        async def once() -> Answer:
+            request = self._http.build_request(method, route, params=params, content=content, headers=headers)
+            return await self.read(request, route=route, limit_s=limit_s, limit_bytes=limit_bytes)
+
+        try:
+            return await once()
+        except ServerUnreachable as error:
+            if method != "GET" or not error.sent:
+                raise
+        # A connection that was kept may have been closed meanwhile. To read again does no harm.
+        return await once()
 
     def build(self, method: str, route: str, **given: Any) -> httpx2.Request:
         return self._http.build_request(method, route, **given)
