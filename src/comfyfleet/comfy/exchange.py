@@ -139,6 +139,8 @@ class Exchange:
         self, request: httpx2.Request, *, route: str, limit_s: float, idle_s: float | None = None
     ) -> AsyncIterator[httpx2.Response]:
         """`limit_s` holds for everything to the end of the block, `idle_s` for the wait between two chunks."""
+        if self._http.is_closed:
+            raise ServerUnreachable(self.address.name, problem="the client has been closed", sent=False)
         quiet_s = min(limit_s, idle_s or limit_s)
         timeout = httpx2.Timeout(quiet_s, connect=min(CONNECT_S, quiet_s))
         request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
