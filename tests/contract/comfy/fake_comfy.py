@@ -268,10 +268,7 @@ class FakeComfy:
 
 
 def an_entry(prompt_id: str, last: Heard, outputs: dict[str, Any]) -> HistoryEntry:
-    said = [
-        HistoryMessage("execution_start", {"prompt_id": prompt_id}),
-        HistoryMessage("execution_cached", {"nodes": []}),
-    ]
+    said = (HistoryMessage("execution_start", {}), HistoryMessage("execution_cached", {"nodes": []}))
     match last:
         case ExecutionSuccess():
             status, message = "success", HistoryMessage("execution_success", {"prompt_id": prompt_id})
