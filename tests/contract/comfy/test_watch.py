@@ -81,6 +81,16 @@ def test_a_history_that_forgets_what_nobody_heard_is_a_lost_prompt() -> None:
     assert watch_job(Job(a_prompt()), deaf).outcome == Returned(ReturnReason.LOST)
 
 
+def test_one_look_that_finds_nothing_loses_nothing() -> None:
+    async def blinking(server: FakeComfy, attempt: Attempt) -> None:
+        server.silent_from = 0
+        server.blank_from_s, server.blank_until_s = 30.5, 32.0
+        server.enqueue(Job(attempt.prompt, node_s=20))
+
+    seen = watch_job(Job(a_prompt()), blinking)
+    assert isinstance(seen.outcome, Completed)
+
+
 @pytest.mark.parametrize("index", range(MESSAGES_OF_A_RUN))
 def test_the_socket_is_lost_at_any_message(index: int) -> None:
     async def dropping(server: FakeComfy, attempt: Attempt) -> None:
