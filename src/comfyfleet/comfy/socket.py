@@ -181,8 +181,11 @@ class ComfySocket:
 
     async def _drain(self, connection: ClientConnection) -> None:
         while True:
+            if not self._suspect:
+                self._hear(parse_frame(await connection.recv(decode=False)))
+                continue
             try:
-                async with asyncio.timeout(self._suspect_silence_s if self._suspect else None):
+                async with asyncio.timeout(self._suspect_silence_s):
                     frame = await connection.recv(decode=False)
             except TimeoutError:
                 return

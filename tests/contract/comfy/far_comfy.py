@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,13 +139,19 @@ class FarComfy:
         await self.say(prompt_id, "executing", node=None)
 
 
+class _Embedded(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the test runner's."""
+        yield
+
+
 @asynccontextmanager
 async def serving(far: FarComfy) -> AsyncIterator[FarComfy]:
     config = uvicorn.Config(
         far.app(), host="127.0.0.1", port=0, log_config=None, lifespan="off", ws="websockets-sansio"
     )
-    server = uvicorn.Server(config)
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    server = _Embedded(config)
     task = asyncio.create_task(server.serve())
     async with asyncio.timeout(20):
         while True:
