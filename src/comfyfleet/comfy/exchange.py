@@ -76,6 +76,13 @@ def _quote(body: bytes) -> str:
     return words[:QUOTED_CHARACTERS]
 
 
+def encode_json(body: Any) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except OverflowError:  # a whole number beyond 64 bits
+        return json.dumps(body, ensure_ascii=False).encode()
+
+
 @cache
 def trusted_authorities() -> ssl.SSLContext:
     # Made once: it costs 20 ms, and a pool has hundreds of clients.
@@ -107,7 +114,7 @@ class Exchange:
         params: Mapping[str, str] | None = None,
         body: Any = None,
     ) -> Answer:
-        content = None if body is None else msgspec.json.encode(body)
+        content = None if body is None else encode_json(body)
         headers = {} if body is None else {"Content-Type": "application/json"}
 
         async def once() -> Answer:

@@ -44,7 +44,7 @@ PING_EVERY_S = 30.0  # the server sends none and would not notice a half-open co
 PONG_WITHIN_S = 60.0  # loading a large model can keep it from answering for long
 SUSPECT_SILENCE_S = 30.0
 RECONNECT_BASE_S = 0.5
-RECONNECT_CEILING_S = 30.0
+RECONNECT_CEILING_S = 10.0
 
 # At its debug level the library writes every header, and ours may hold credentials.
 _quiet = logging.Logger("comfyfleet.comfy.socket", level=logging.CRITICAL)

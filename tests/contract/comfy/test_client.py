@@ -159,6 +159,12 @@ async def test_a_graph_that_is_no_json_never_leaves(far: Far, client: ComfyClien
     assert far.asked == []
 
 
+async def test_numbers_beyond_64_bits_are_sent_as_they_are(far: Far, client: ComfyClient) -> None:
+    accept(far)
+    await client.submit(new_prompt({"1": {"class_type": "X", "inputs": {"seed": 2**70}}}))
+    assert far.last_json()["prompt"]["1"]["inputs"]["seed"] == 2**70
+
+
 async def test_the_queue_is_told_in_the_order_of_running(far: Far, client: ComfyClient) -> None:
     entry = [{"1": {}}, {}, ["9"]]
     far.answer(
@@ -284,11 +290,11 @@ async def test_a_mask_that_the_server_threw_away_is_an_error(far: Far, client: C
 async def test_an_output_is_fetched_whole_and_hashed(far: Far, client: ComfyClient, tmp_path: Path) -> None:
     far.answer("GET", "/view", Response(b"picture"))
     output = OutputFile("9", "images", "a b.png", "sub/dir", "temp", "image/png")
-    fetched = await client.fetch(output, tmp_path / "mine.png")
+    fetched = await client.fetch(output, tmp_path / "out" / "mine.png")
     assert fetched.path.read_bytes() == b"picture"
     assert (fetched.bytes, fetched.sha256) == (7, hashlib.sha256(b"picture").hexdigest())
     assert far.asked[0][1] == "/view?filename=a+b.png&subfolder=sub%2Fdir&type=temp"
-    assert left_in(tmp_path) == ["mine.png"]
+    assert left_in(tmp_path / "out") == ["mine.png"]
 
 
 async def test_words_are_fetched_without_asking(far: Far, client: ComfyClient, tmp_path: Path) -> None:
