@@ -1,6 +1,6 @@
 """What may go wrong between us and a ComfyUI. Facts, no prose at the call site, and never a credential.
 
-Unavailable   ServerUnreachable  ServerTimedOut  UnexpectedAnswer  AnswerTooLarge
+Unavailable   ServerUnreachable  ServerTimedOut  UnexpectedAnswer  AnswerTooLarge  CancelUnconfirmed
 Refused       PromptRefused  UploadRefused  InvalidGraph (InterfaceFormat  Unconvertible  MissingNodeClass)
 NotFound      OutputGone
 """
@@ -8,7 +8,7 @@ NotFound      OutputGone
 from collections.abc import Mapping
 
 from comfyfleet.comfy.model import NodeError, OutputFile
-from comfyfleet.kernel.errors import FleetError, NotFound, Refused, Unavailable
+from comfyfleet.kernel.errors import FleetError, Forbidden, NotFound, Refused, Unavailable
 
 
 class ServerUnreachable(Unavailable):
@@ -17,8 +17,10 @@ class ServerUnreachable(Unavailable):
     code = "server_unreachable"
     text = "The server {server} cannot be reached: {problem}."
 
-    def __init__(self, server: str, *, problem: str) -> None:
-        super().__init__(server=server, problem=problem)
+    def __init__(self, server: str, *, problem: str, sent: bool = True) -> None:
+        """`sent` False: there was no connection, so the request was certainly not carried out."""
+        self.sent = sent
+        super().__init__(server=server, problem=problem, sent=sent)
 
 
 class ServerTimedOut(Unavailable):
@@ -40,6 +42,17 @@ class UnexpectedAnswer(Unavailable):
     def __init__(self, server: str, *, route: str, status: int, problem: str) -> None:
         self.status = status
         super().__init__(server=server, route=route, status=status, problem=problem)
+
+
+class AccessRefused(Forbidden):
+    """Something in front of the server wants another credential, or none of ours."""
+
+    code = "server_access_refused"
+    text = "The server {server} refused us at {route} with {status}. Look at the credentials given for it."
+
+    def __init__(self, server: str, *, route: str, status: int) -> None:
+        self.status = status
+        super().__init__(server=server, route=route, status=status)
 
 
 class AnswerTooLarge(Unavailable):
@@ -104,6 +117,16 @@ class OutputGone(NotFound):
         self.output = output
         self.server = server
         FleetError.__init__(self, server=server, name=f"{output.subfolder}/{output.filename}".lstrip("/"))
+
+
+class CancelUnconfirmed(Unavailable):
+    """The server has not let go of the prompt yet. A long node cannot be interrupted; it may end later."""
+
+    code = "cancel_unconfirmed"
+    text = "The server {server} has not confirmed that the prompt {prompt_id} is gone."
+
+    def __init__(self, server: str, *, prompt_id: str) -> None:
+        super().__init__(server=server, prompt_id=prompt_id)
 
 
 class InvalidGraph(Refused):
