@@ -8,7 +8,7 @@ from typing import Any
 
 from comfyfleet.comfy.graph.bind import PLACEHOLDER
 from comfyfleet.comfy.graph.check import is_link, links_of
-from comfyfleet.comfy.graph.definitions import SEED_NAMES, InputDefinition, NodeDefinition, ObjectInfo, find_definition
+from comfyfleet.comfy.graph.definitions import InputDefinition, NodeDefinition, ObjectInfo, find_definition
 from comfyfleet.comfy.graph.files import names_model_file
 from comfyfleet.comfy.graph.outputs import title_of
 from comfyfleet.comfy.model import Graph
@@ -113,7 +113,7 @@ def _known_type(known: InputDefinition) -> InputType | None:
         if _is_on(known, "video_upload"):
             return InputType.VIDEO
         return None if _is_on(known, "audio_upload") else InputType.CHOICE
-    return InputType.SEED if known.is_seed and known.name in SEED_NAMES else TYPES.get(known.type)
+    return InputType.SEED if known.is_seed and "seed" in known.name else TYPES.get(known.type)
 
 
 def _guessed_type(class_type: str, name: str, value: Any) -> InputType | None:
@@ -121,7 +121,7 @@ def _guessed_type(class_type: str, name: str, value: Any) -> InputType | None:
         case bool():
             return InputType.BOOLEAN
         case int():
-            return InputType.SEED if name in SEED_NAMES else InputType.INTEGER
+            return InputType.SEED if "seed" in name else InputType.INTEGER
         case float():
             return InputType.NUMBER
         case str():
