@@ -4,11 +4,12 @@ import asyncio
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from comfyfleet.cli.output import console, print_json
+import typer
+
+from comfyfleet.cli.output import AsJson, console, print_json
 from comfyfleet.cli.tables import print_facts, print_table
-from comfyfleet.comfy.client import ComfyClient
 from comfyfleet.comfy.graph import (
     GraphHashes,
     GraphInput,
@@ -48,7 +49,15 @@ class Inspection:
     problems: tuple[str, ...] | None = None
 
 
-def run_inspect(workflow: Path, *, object_info: str | None, as_json: bool) -> None:
+def inspect(
+    workflow: Annotated[Path, typer.Argument(help="Workflow of either format, as ComfyUI saves or exports it.")],
+    object_info: Annotated[
+        str | None,
+        typer.Option(help="A server's address, or a file with its GET /object_info: for ranges, and to convert."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a workflow holds: nodes, model files, inputs, outputs, hashes."""
     known = read_object_info(object_info) if object_info is not None else None
     found = inspect_file(workflow, known)
     if as_json:
@@ -65,6 +74,8 @@ def read_object_info(source: str) -> dict[str, Any]:
 
 
 async def _ask_server(url: str) -> dict[str, Any]:
+    from comfyfleet.comfy.client import ComfyClient  # an HTTP client loads only where one is used
+
     async with ComfyClient(url) as client:
         return await client.object_info()
 
