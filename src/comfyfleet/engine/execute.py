@@ -32,7 +32,7 @@ class Executor:
 
     def _run(self, queued: Queued) -> None:
         client_id = queued.extra_data.get("client_id")
-        faults = self._shop.board.for_prompt(queued.extra_data)
+        faults = queued.faults
         telling = Telling(self._shop.hub, queued.prompt_id, client_id, faults)
         self._shop.now.client_id = client_id
         entry = PromptRun(self._shop, queued, faults, telling).run()
@@ -41,3 +41,4 @@ class Executor:
             self._shop.board.released.wait(faults.delay_history_s)
         self._shop.queue.finish(None if faults.forget_history else entry)
         telling.over()
+        queued.over.set()

@@ -37,6 +37,9 @@ class PromptFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return getattr(self, fault) in ("*", node_id)
 
 
+NO_FAULTS = PromptFaults()
+
+
 class RouteFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str  # the route begins so, with or without /api
     kind: RouteFaultKind
@@ -49,7 +52,7 @@ class RouteFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FaultOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of POST /comfyfleet/faults; it replaces what was ordered before."""
 
-    prompts: PromptFaults = PromptFaults()
+    prompts: PromptFaults = NO_FAULTS
     prompts_times: int | None = None
     routes: tuple[RouteFault, ...] = ()
 
@@ -82,7 +85,7 @@ class FaultBoard:
         with self._lock:
             times = self._order.prompts_times
             if times is not None and self._prompts_used >= times:
-                return PromptFaults()
+                return NO_FAULTS
             self._prompts_used += 1
             return self._order.prompts
 
@@ -116,7 +119,8 @@ def raise_ordered(faults: PromptFaults, node_id: str) -> None:
     if faults.hits("out_of_memory_at_node", node_id):
         raise OutOfMemory(
             "Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated     : 22.10 GiB"
-            "\nRequested               : 4.50 GiB\nDevice limit            : 23.55 GiB\nFree (according to CUDA): 17.25 MiB"
+            "\nRequested               : 4.50 GiB\nDevice limit            : 23.55 GiB"
+            "\nFree (according to CUDA): 17.25 MiB"
         )
     if faults.hits("cuda_error_at_node", node_id):
         raise AcceleratorError(

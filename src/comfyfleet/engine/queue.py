@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from comfyfleet.engine.faults import NO_FAULTS, PromptFaults
 from comfyfleet.engine.graphs import Graph
 from comfyfleet.engine.history import Entry, History
 
@@ -24,6 +25,8 @@ class Queued:
     extra_data: dict[str, Any]
     outputs: tuple[str, ...]
     withheld: dict[str, Any] = field(default_factory=dict)  # credentials: they run with the prompt, nobody reads them
+    faults: PromptFaults = NO_FAULTS
+    over: threading.Event = field(default_factory=threading.Event)  # history has it, or was told to forget it
 
     def as_listed(self) -> list[Any]:
         return [self.number, self.prompt_id, self.graph, self.extra_data, list(self.outputs)]
@@ -118,9 +121,10 @@ class PromptQueue:
         with self._condition:
             return any([self.interrupt(each) or self.delete(each) for each in prompt_ids])
 
-    def ask_to_free(self) -> None:
+    def ask_to_free(self, *, drop_cache: bool) -> None:
+        """At the next idle moment. There are no weights to unload here: only the cache of results goes."""
         with self._condition:
-            self._free = True
+            self._free = self._free or drop_cache
             self._condition.notify()
 
     def take_free(self) -> bool:

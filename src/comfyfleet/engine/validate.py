@@ -110,7 +110,10 @@ class _Validation:
         try:
             return self._judge_node(output)
         except Exception as error:
-            facts = {"exception_type": type_name(error), "traceback": traceback.format_tb(error.__traceback__)}
+            facts: dict[str, Any] = {
+                "exception_type": type_name(error),
+                "traceback": traceback.format_tb(error.__traceback__),
+            }
             words = ("exception_during_validation", "Exception when validating node")
             self._judged[output] = [problem(*words, str(error), **facts)]
             return self._judged[output]
@@ -145,7 +148,7 @@ class _Validation:
         cycle = cycle[start:] + cycle[:start]
         named = [f"{node_id} ({self._graph[node_id]['class_type']})" for node_id in (*cycle, cycle[0])]
         for node_id in cycle:
-            facts = {"node_id": node_id, "cycle_nodes": cycle}
+            facts: dict[str, Any] = {"node_id": node_id, "cycle_nodes": cycle}
             words = ("dependency_cycle", "Dependency cycle detected")
             self._judged[node_id] = [problem(*words, " -> ".join(named), **facts)]
         return []
@@ -169,7 +172,7 @@ class _Validation:
             return self._judge_node(link[0]) is None
         except Exception as error:
             del self._path[depth:]
-            facts = {
+            facts: dict[str, Any] = {
                 "input_name": name,
                 "input_config": config,
                 "exception_message": str(error),
@@ -208,7 +211,7 @@ class _Inputs:
         return self._check_link(name, config, value) if isinstance(value, list) else self._check_value(name, config)
 
     def _check_link(self, name: str, config: list[Any], link: list[Any]) -> Problem | None:
-        facts = {"input_name": name, "input_config": config}
+        facts: dict[str, Any] = {"input_name": name, "input_config": config}
         if len(link) != 2:
             words = ("bad_linked_input", "Bad linked input, must be a length-2 list of [node_id, slot_index]")
             return problem(*words, name, **facts, received_value=link)
