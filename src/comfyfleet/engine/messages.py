@@ -39,16 +39,16 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """One message for one client, or for all (`to` None). `body` is text, bytes, or a word to the postman."""
-
-    body: str | bytes | "Drop"
-    to: str | None
+class Drop:
+    """Cut the client's connection here."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
-    """Cut the client's connection here."""
+class Letter:
+    """One message for one client, or for all (`to` None). `body` is text, bytes, or a word to the postman."""
+
+    body: str | bytes | Drop
+    to: str | None
 
 
 class Hub:
