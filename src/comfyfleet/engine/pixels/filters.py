@@ -1,6 +1,7 @@
 """Blur, sharpen, quantize."""
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from comfyfleet.engine.pixels.convert import Floats, to_bytes, to_floats
@@ -9,7 +10,7 @@ DITHERS = ("none", "floyd-steinberg", "bayer-2", "bayer-4", "bayer-8", "bayer-16
 
 
 def blur_frame(frame: Floats, radius_px: int, sigma: float) -> Floats:
-    """A Gaussian whose sigma counts in radii, with mirrored borders: two passes give what ComfyUI's square kernel gives."""
+    """A Gaussian whose sigma counts in radii, with mirrored borders. Two passes give what one square kernel would."""
     if radius_px == 0:
         return frame
     height, width = frame.shape[:2]
@@ -23,8 +24,12 @@ def blur_frame(frame: Floats, radius_px: int, sigma: float) -> Floats:
     weights = (weights / weights.sum()).astype(np.float32)
     margin = radius_px
     padded = np.pad(frame, ((margin, margin), (margin, margin), (0, 0)), mode="reflect")
-    rows = sum((w * padded[i : i + height] for i, w in enumerate(weights)), start=np.float32(0))
-    blurred: Floats = sum((w * rows[:, i : i + width] for i, w in enumerate(weights)), start=np.float32(0))
+    rows = np.zeros((height, *padded.shape[1:]), dtype=np.float32)
+    blurred = np.zeros_like(frame)
+    for shift, weight in enumerate(weights):
+        rows += weight * padded[shift : shift + height]
+    for shift, weight in enumerate(weights):
+        blurred += weight * rows[:, shift : shift + width]
     return blurred
 
 
@@ -48,7 +53,7 @@ def quantize_frame(frame: Floats, colors: int, dither: str) -> Floats:
 
 def bayer_matrix(order: int) -> Floats:
     """Thresholds around zero for ordered dithering; the side is a power of two."""
-    matrix = np.zeros((1, 1), dtype=np.float32)
+    matrix: npt.NDArray[np.float64] = np.zeros((1, 1))
     weight = 1.0
     while matrix.shape[0] < order:
         weight *= 4

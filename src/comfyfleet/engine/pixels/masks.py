@@ -45,5 +45,5 @@ def combine_masks(below: Floats, above: Floats, operation: str) -> Floats:
         case "subtract":
             return below - above
     ones, others = np.round(below).astype(bool), np.round(above).astype(bool)
-    result = {"and": ones & others, "or": ones | others, "xor": ones ^ others}[operation]
-    return result.astype(np.float32)
+    result: Floats = {"and": ones & others, "or": ones | others, "xor": ones ^ others}[operation].astype(np.float32)
+    return result

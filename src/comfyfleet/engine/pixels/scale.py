@@ -58,7 +58,8 @@ def _along(frame: Floats, axis: int, size: int, method: str) -> Floats:
     match method:
         case "nearest-exact":
             index = np.floor((np.arange(size) + 0.5) * (have / size)).astype(np.intp)
-            return np.take(frame, np.minimum(index, have - 1), axis=axis)
+            picked: Floats = np.take(frame, np.minimum(index, have - 1), axis=axis)
+            return picked
         case "bilinear":
             return _tapped(frame, axis, *_linear_taps(have, size))
         case "bicubic":
@@ -95,7 +96,7 @@ def _cubic(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _tapped(frame: Floats, axis: int, index: npt.NDArray[np.intp], weights: Floats) -> Floats:
     shape = [1, 1, 1]
     shape[axis] = -1
-    total = np.take(frame, index[0], axis=axis) * weights[0].reshape(shape)
+    total: Floats = np.take(frame, index[0], axis=axis) * weights[0].reshape(shape)
     for tap, weight in zip(index[1:], weights[1:], strict=True):
         total += np.take(frame, tap, axis=axis) * weight.reshape(shape)
     return total
