@@ -62,6 +62,14 @@ def _no_progress(value: float, steps: float, preview: Preview | None) -> None:
     """Nobody watches."""
 
 
+def _no_interrupt() -> None:
+    """Nobody interrupts."""
+
+
+def _no_listener(text: str) -> None:
+    """Nobody reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a run may know and touch beside its inputs."""
@@ -72,6 +80,10 @@ class Context:
     graph: Mapping[str, Any] = field(default_factory=dict)
     extra_pnginfo: Mapping[str, Any] | None = None
     report: Callable[[float, float, Preview | None], None] = _no_progress
+    # Between the parts of work too small to report: raises Interrupted, says nothing to the client.
+    check: Callable[[], None] = _no_interrupt
+    # A line of text on the node: a binary frame of type 3.
+    say: Callable[[str], None] = _no_listener
 
     def step(self, value: float, steps: float, preview: Preview | None = None) -> None:
         """Say that `value` of `steps` are done. Call it between the steps of anything slow: raises Interrupted."""
