@@ -8,6 +8,7 @@ from comfyfleet.engine.node import Node
 from comfyfleet.engine.nodes import (
     audio,
     batches,
+    effects,
     filters,
     images,
     loading,
@@ -21,7 +22,7 @@ from comfyfleet.engine.nodes import (
 )
 
 FAMILIES: tuple[ModuleType, ...] = (
-    *(loading, images, filters, batches, masks, saving, video, save_video, audio, primitives, text, sleep),
+    *(loading, images, filters, batches, masks, saving, video, save_video, audio, primitives, text, effects, sleep),
 )
 
 
