@@ -31,6 +31,7 @@ def peaks(
         rough = skyline(chance, canvas, 1.5 + 1.2 * depth, octaves=8, gain=0.5)
         sharp = 1 - 2 * np.abs(np.tanh(skyline(chance, canvas, 1.3 + depth, octaves=6, gain=0.48)))
         line = base - (0.17 - 0.07 * depth) * (0.55 * rough + 0.35 * sharp)
+        line = np.minimum(line, np.float32(foot - 0.008))
         relief = cloudy(chance, canvas, 5 + 4 * depth, octaves=5, stretch=0.85, gain=0.6)
         shift = max(1, canvas.height_px // 90)
         slope = np.pad(relief, ((0, 0), (shift, 0)), mode="edge")[:, :-shift] - relief

@@ -30,7 +30,8 @@ class Canvas:
 
 
 def _middles(pixels: int, height_px: int) -> Floats:
-    return (np.arange(pixels, dtype=np.float32) + np.float32(0.5)) / np.float32(height_px)
+    middles: Floats = ((np.arange(pixels) + 0.5) / height_px).astype(np.float32)
+    return middles
 
 
 def noise(chance: np.random.Generator, canvas: Canvas, cells: float, stretch: float = 1.0) -> Floats:
@@ -38,7 +39,8 @@ def noise(chance: np.random.Generator, canvas: Canvas, cells: float, stretch: fl
     down = _spline(canvas.height_px, canvas.height_px / cells)
     across = _spline(canvas.width_px, canvas.height_px / cells * stretch)
     lattice = chance.standard_normal((down.shape[1], across.shape[1]), dtype=np.float32)
-    return (down @ lattice @ across.T) * np.float32(1.6)
+    smooth: Floats = (1.6 * (down @ lattice @ across.T)).astype(np.float32)
+    return smooth
 
 
 def cloudy(

@@ -70,7 +70,8 @@ def stroke_angles(target: Floats, chance: np.random.Generator, canvas: Canvas) -
     east = trust * np.cos(twice + math.pi) + (1 - trust) * np.cos(2 * flow)
     north = trust * np.sin(twice + math.pi) + (1 - trust) * np.sin(2 * flow)
     field = scale_frame(np.stack([east, north], axis=-1), canvas.width_px, canvas.height_px, "bilinear")
-    return np.arctan2(field[..., 1], field[..., 0]) / np.float32(2)
+    angles: Floats = (np.arctan2(field[..., 1], field[..., 0]) / 2).astype(np.float32)
+    return angles
 
 
 def paint_pass(
