@@ -78,7 +78,6 @@ class Folders:
             raise Exception(  # bare, as ComfyUI does: clients see the class
                 "**** ERROR: Saving image outside the output folder is not allowed."
                 f"\n full_output_folder: {folder}\n         output_dir: {base}"
-                f"\n         commonpath: {os.path.commonpath((base, folder))}"
             )
         folder.mkdir(parents=True, exist_ok=True)
         return SavePlace(folder, stem, _highest_number(folder, stem) + 1, subfolder)
