@@ -11,6 +11,7 @@ from comfyfleet.engine.nodes import (
     effects,
     filters,
     images,
+    latents,
     loading,
     masks,
     primitives,
@@ -22,7 +23,22 @@ from comfyfleet.engine.nodes import (
 )
 
 FAMILIES: tuple[ModuleType, ...] = (
-    *(loading, images, filters, batches, masks, saving, video, save_video, audio, primitives, text, effects, sleep),
+    *(
+        loading,
+        images,
+        filters,
+        batches,
+        masks,
+        saving,
+        video,
+        save_video,
+        audio,
+        latents,
+        primitives,
+        text,
+        effects,
+        sleep,
+    ),
 )
 
 
