@@ -1,6 +1,8 @@
 """Nodes and real files: pictures read, pictures written."""
 
 import json
+import struct
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -94,7 +96,10 @@ def test_half_a_file_is_an_error_too(run_node: RunNode, folders: Folders) -> Non
 
 
 def test_a_bomb_is_not_unpacked(run_node: RunNode, folders: Folders) -> None:
-    Image.new("1", (20000, 20000)).save(folders.input / "bomb.png")
+    whole = save_png(folders.input / "bomb.png", np.zeros((2, 2, 3))).read_bytes()
+    header = b"IHDR" + struct.pack(">II", 60000, 60000) + whole[24:29]
+    whole = whole[:12] + header + struct.pack(">I", zlib.crc32(header)) + whole[33:]
+    (folders.input / "bomb.png").write_bytes(whole)
     with pytest.raises(ValueError, match=r"bomb.png unpacks to more pixels"):
         run_node("LoadImage", image="bomb.png")
 

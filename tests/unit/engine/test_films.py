@@ -113,8 +113,8 @@ def test_what_is_no_film_is_named(run_node: RunNode, folders: Folders) -> None:
     (film,) = run_node("LoadVideo", file="notes.mp4").values
     with pytest.raises(UnreadableFilm, match=r"notes.mp4 cannot be read as a video or sound: Invalid data"):
         run_node("GetVideoComponents", video=film)
+    save_film(folders.input / "mute.mp4", COLORS)
     with pytest.raises(UnreadableFilm, match="it has no sound"):
-        save_film(folders.input / "mute.mp4", COLORS)
         run_node("LoadAudio", audio="mute.mp4")
 
 

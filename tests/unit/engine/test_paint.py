@@ -14,7 +14,7 @@ from comfyfleet.engine.paint.palette import MOOD_WORDS, MOODS, first_match
 from comfyfleet.engine.paint.scenes import FITTING_MOODS, SCENE_WORDS, SCENES
 from tests.unit.engine.conftest import RunNode
 
-SMALL = {"width": 96, "height": 64, "steps": 4}
+SMALL = {"width": 96, "height": 64, "steps": 3}
 
 
 def test_the_same_words_and_seed_give_the_same_picture(run_node: RunNode) -> None:
