@@ -10,7 +10,7 @@ from PIL import Image
 from comfyfleet.engine.node import Context, Interrupted, Preview
 from comfyfleet.engine.paint.noise import Canvas
 from comfyfleet.engine.paint.painter import compose
-from comfyfleet.engine.paint.palette import MOOD_WORDS, MOODS, first_match
+from comfyfleet.engine.paint.palette import MOOD_WORDS, MOODS, first_match, mood_asked_for
 from comfyfleet.engine.paint.scenes import FITTING_MOODS, SCENE_WORDS, SCENES
 from tests.unit.engine.conftest import RunNode
 
@@ -53,7 +53,8 @@ def test_a_larger_picture_shows_the_same_scene() -> None:
 
 def test_words_choose_scene_and_mood() -> None:
     assert first_match("Two boats on the OCEAN, night", SCENE_WORDS) == "sea"
-    assert first_match("Two boats on the OCEAN, night", MOOD_WORDS) == "night"
+    assert mood_asked_for("Two boats on a blue OCEAN, night") == "night"
+    assert mood_asked_for("blue boats") == "noon"
     assert first_match("qwertz", SCENE_WORDS) is None
     assert set(SCENE_WORDS) == set(SCENES) == set(FITTING_MOODS)
     assert set(MOOD_WORDS) == set(MOODS)

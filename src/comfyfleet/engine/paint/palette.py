@@ -61,6 +61,10 @@ MOOD_WORDS = {
 }
 
 
+# The hour and the weather say more of colours than the place does: dunes at night are not yellow.
+TELLING_MOODS = ("dawn", "sunset", "dusk", "night", "neon", "storm")
+
+
 def words_of(prompt: str) -> list[str]:
     return re.findall(r"\w+", prompt.lower())
 
@@ -73,6 +77,11 @@ def first_match(prompt: str, groups: dict[str, str]) -> str | None:
         if found:
             return found
     return None
+
+
+def mood_asked_for(prompt: str) -> str | None:
+    telling = {name: MOOD_WORDS[name] for name in TELLING_MOODS}
+    return first_match(prompt, telling) or first_match(prompt, MOOD_WORDS)
 
 
 def mood_by_name(name: str, chance: np.random.Generator) -> Mood:

@@ -6,7 +6,7 @@ import numpy as np
 
 from comfyfleet.engine.paint.ground import city, dunes, forest, mirror, peaks, sea
 from comfyfleet.engine.paint.noise import Canvas
-from comfyfleet.engine.paint.palette import MOOD_WORDS, Mood, first_match, mood_by_name
+from comfyfleet.engine.paint.palette import Mood, first_match, mood_asked_for, mood_by_name
 from comfyfleet.engine.paint.sky import Light, aurora, nebula, open_sky
 from comfyfleet.engine.pixels.convert import Floats
 
@@ -92,7 +92,7 @@ SCENE_WORDS = {
 def choose(prompt: str, chance: np.random.Generator) -> tuple[Scene, Mood]:
     """What the words ask for; what they leave open is drawn from what fits."""
     draw = int(chance.integers(1 << 30))
-    scene, mood = first_match(prompt, SCENE_WORDS), first_match(prompt, MOOD_WORDS)
+    scene, mood = first_match(prompt, SCENE_WORDS), mood_asked_for(prompt)
     if scene is None:
         fitting = [name for name, moods in FITTING_MOODS.items() if mood is None or mood in moods]
         scene = fitting[draw % len(fitting)]

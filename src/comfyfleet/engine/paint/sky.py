@@ -126,8 +126,8 @@ def nebula(chance: np.random.Generator, canvas: Canvas, mood: Mood) -> Floats:
     tint = mix(mood.sky, mood.accent, smooth_step(-0.4, 0.6, hues))
     tint = mix(tint, mood.horizon, smooth_step(0.45, 1.0, bright))
     space = mood.zenith * 0.22 + np.float32(0.008)
-    sky = space + tint * (bright**2)[..., None] * 1.35
+    sky = space + tint * (bright**2)[..., None] * 1.1
     sky = sky + mood.sun * (smooth_step(0.62, 1.25, gas) ** 2)[..., None] * 0.7
     sky = sky * (1 - 0.85 * smooth_step(0.15, 0.95, dust)[..., None] * (1 - 0.6 * bright[..., None]))
     sky = sky + stars(chance, canvas, amount=1.6)[..., None] * np.float32(0.95)
-    return to_picture(1 - np.exp(-1.5 * sky))
+    return to_picture(1 - np.exp(-1.3 * sky))
