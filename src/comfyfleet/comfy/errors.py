@@ -1,0 +1,115 @@
+"""What may go wrong between us and a ComfyUI. Facts, no prose at the call site, and never a credential.
+
+Unavailable   ServerUnreachable  ServerTimedOut  UnexpectedAnswer  AnswerTooLarge
+Refused       PromptRefused  UploadRefused  InvalidGraph
+NotFound      OutputGone
+"""
+
+from comfyfleet.comfy.model import NodeError, OutputFile
+from comfyfleet.kernel.errors import FleetError, NotFound, Refused, Unavailable
+
+
+class ServerUnreachable(Unavailable):
+    """No connection, or it broke before the answer was whole."""
+
+    code = "server_unreachable"
+    text = "The server {server} cannot be reached: {problem}."
+
+    def __init__(self, server: str, *, problem: str) -> None:
+        super().__init__(server=server, problem=problem)
+
+
+class ServerTimedOut(Unavailable):
+    """It took the request and did not answer in time. The request may have been carried out."""
+
+    code = "server_timed_out"
+    text = "The server {server} did not answer {route} within {limit_s:g} s."
+
+    def __init__(self, server: str, *, route: str, limit_s: float) -> None:
+        super().__init__(server=server, route=route, limit_s=limit_s)
+
+
+class UnexpectedAnswer(Unavailable):
+    """Not what ComfyUI says there: garbage, a web page with status 200, another shape, a status of trouble."""
+
+    code = "unexpected_answer"
+    text = "The server {server} answered {route} with {status}: {problem}."
+
+    def __init__(self, server: str, *, route: str, status: int, problem: str) -> None:
+        self.status = status
+        super().__init__(server=server, route=route, status=status, problem=problem)
+
+
+class AnswerTooLarge(Unavailable):
+    """More bytes than we are ready to read."""
+
+    code = "answer_too_large"
+    text = "The server {server} answered {route} with more than {limit_bytes} bytes."
+
+    def __init__(self, server: str, *, route: str, limit_bytes: int) -> None:
+        super().__init__(server=server, route=route, limit_bytes=limit_bytes)
+
+
+class PromptRefused(Refused):
+    """Validation failed: nothing was queued. `node_errors` name node and input where the server knew them."""
+
+    code = "prompt_refused"
+    text = "The server {server} refused the prompt: {summary}"
+
+    def __init__(
+        self, server: str, *, type: str, message: str, details: str = "", node_errors: tuple[NodeError, ...] = ()
+    ) -> None:
+        self.type = type
+        self.reason = message
+        self.details = details
+        self.node_errors = node_errors
+        super().__init__(
+            server=server,
+            type=type,
+            details=details,
+            node_errors=node_errors,
+            summary=_summary(message, details, node_errors),
+        )
+
+
+def _summary(message: str, details: str, node_errors: tuple[NodeError, ...]) -> str:
+    if not node_errors:
+        return f"{message}: {details}" if details else message
+    first = node_errors[0]
+    where = f"node {first.node} ({first.class_type})" + (f", input {first.input_name!r}" if first.input_name else "")
+    more = f", and {len(node_errors) - 1} more" if len(node_errors) > 1 else ""
+    return f"{where}: {first.message}" + (f" ({first.details})" if first.details else "") + more
+
+
+class UploadRefused(Refused):
+    """The server does not take this file."""
+
+    code = "upload_refused"
+    text = "The server {server} refused the file {name!r} with {status}: {problem}."
+
+    def __init__(self, server: str, *, name: str, status: int, problem: str) -> None:
+        self.status = status
+        super().__init__(server=server, name=name, status=status, problem=problem)
+
+
+class OutputGone(NotFound):
+    """The history names a file that is no longer there: deleted, or a cached result's old file."""
+
+    code = "output_gone"
+    text = "The server {server} has no file {name!r} any more."
+
+    def __init__(self, server: str, *, output: OutputFile) -> None:
+        self.output = output
+        self.server = server
+        FleetError.__init__(self, server=server, name=f"{output.subfolder}/{output.filename}".lstrip("/"))
+
+
+class InvalidGraph(Refused):
+    """What was given is no API-format graph that a server could run."""
+
+    code = "invalid_graph"
+    text = "{problem}"
+
+    def __init__(self, problem: str, *, node: str | None = None) -> None:
+        self.node = node
+        super().__init__(problem=problem, node=node)
