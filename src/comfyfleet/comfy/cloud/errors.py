@@ -3,9 +3,10 @@
 Unauthenticated   KeyMissing  KeyRefused
 Forbidden         NotYourJob
 Refused           CreditsSpent  SubscriptionInactive
-Unavailable       CloudBusy  CloudTrouble  SubmissionUnknown  CancelUnconfirmed
+Unavailable       AnswerLost  CloudBusy  CloudTrouble  SubmissionUnknown  CancelUnconfirmed
 """
 
+from comfyfleet.comfy.errors import ServerUnreachable
 from comfyfleet.kernel.errors import Forbidden, Refused, Unauthenticated, Unavailable
 
 KEY_VARIABLE = "COMFY_CLOUD_API_KEY"
@@ -61,15 +62,22 @@ class NotYourJob(Forbidden):
         super().__init__(route=route, said=said)
 
 
+class AnswerLost(ServerUnreachable):
+    """The request went out and the connection broke. It may have been carried out."""
+
+    code = "cloud_answer_lost"
+
+
 class CloudBusy(Unavailable):
-    """429: too many requests or jobs, for longer than we wait."""
+    """429: too many requests or jobs, for longer than we wait. `retry_after_s` is None when the cloud does not say."""
 
     code = "cloud_busy"
-    text = "Comfy Cloud takes no more for now. Try {route} again in {retry_after_s:g} s: {said}"
+    text = "Comfy Cloud takes no more of {route} for now. Try again {when}: {said}"
 
-    def __init__(self, *, route: str, retry_after_s: float, said: str) -> None:
+    def __init__(self, *, route: str, retry_after_s: float | None, said: str) -> None:
         self.retry_after_s = retry_after_s
-        super().__init__(route=route, retry_after_s=retry_after_s, said=said)
+        when = "later" if retry_after_s is None else f"in {retry_after_s:.0f} s"
+        super().__init__(route=route, retry_after_s=retry_after_s, when=when, said=said)
 
 
 class CloudTrouble(Unavailable):
