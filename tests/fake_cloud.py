@@ -14,7 +14,8 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from email import message_from_bytes
 from typing import Any
 from uuid import uuid4
 
@@ -86,6 +87,13 @@ class FakeCloud:
 
     # -- what a test says and asks
 
+    def reset(self) -> None:
+        """As new, on the same ports."""
+        self.released.set()
+        fresh = FakeCloud(self.url, self.bucket_url)
+        for each in fields(self):
+            setattr(self, each.name, getattr(fresh, each.name))
+
     def answers(self, route: str, *answers: Answer) -> None:
         """The next requests of this route get these instead of what the cloud would say."""
         self._canned[route].extend(answers)
@@ -114,33 +122,41 @@ class FakeCloud:
         return await self.route(request, body)
 
     async def route(self, request: Request, body: bytes) -> Response:
-        match request.method, request.url.path.removeprefix("/api/").split("/"):
-            case "POST", ["prompt"]:
-                return self.prompt(json.loads(body))
-            case "POST", ["upload", "image" | "mask"]:
-                return await self.upload(request)
-            case "GET", ["job", job_id, "status"]:
+        parts = request.url.path.removeprefix("/api/").split("/")
+        return self.read(request, parts) if request.method == "GET" else self.write(request, parts, body)
+
+    def read(self, request: Request, parts: list[str]) -> Response:
+        match parts:
+            case ["job", job_id, "status"]:
                 return self.status(job_id)
-            case "GET", ["jobs"]:
+            case ["jobs"]:
                 return self.listed(request.query_params)
-            case "GET", ["jobs", job_id]:
+            case ["jobs", job_id]:
                 return self.detail(job_id)
-            case "POST", ["jobs", job_id, "cancel"] if self.has_cancel_route:
-                return self.cancelled(job_id)
-            case "GET", ["history_v2", job_id]:
+            case ["history_v2", job_id]:
                 return self.history(job_id)
-            case "POST", ["history"]:
+            case ["view"]:
+                return self.view(request.query_params["filename"])
+            case ["system_stats"]:
+                return JSONResponse({"system": {"comfyui_version": "0.33.0", "os": "linux"}, "devices": []})
+            case ["object_info"]:
+                return JSONResponse({"SaveImage": {"input": {"required": {}}}, "LoadImage": {"input": {}}})
+        return told(404, "NOT_FOUND", "no such route")
+
+    def write(self, request: Request, parts: list[str], body: bytes) -> Response:
+        match parts:
+            case ["prompt"]:
+                return self.prompt(json.loads(body))
+            case ["upload", "image" | "mask"]:
+                return self.upload(request.headers["content-type"], body)
+            case ["jobs", job_id, "cancel"] if self.has_cancel_route:
+                return self.cancelled(job_id)
+            case ["history"]:
                 for job_id in json.loads(body)["delete"]:
                     self.jobs.pop(job_id, None)
                 return Response(status_code=200)
-            case "POST", ["queue"]:
+            case ["queue"]:
                 return JSONResponse({"deleted": [each for each in json.loads(body)["delete"] if self._stop(each)]})
-            case "GET", ["view"]:
-                return self.view(request.query_params["filename"])
-            case "GET", ["system_stats"]:
-                return JSONResponse({"system": {"comfyui_version": "0.33.0", "os": "linux"}, "devices": []})
-            case "GET", ["object_info"]:
-                return JSONResponse({"SaveImage": {"input": {"required": {}}}, "LoadImage": {"input": {}}})
         return told(404, "NOT_FOUND", "no such route")
 
     def prompt(self, body: dict[str, Any]) -> Response:
@@ -148,13 +164,15 @@ class FakeCloud:
         self.jobs[job.id] = job
         return JSONResponse({"prompt_id": job.id, "number": 1, "node_errors": {}})
 
-    async def upload(self, request: Request) -> Response:
-        form = await request.form()
-        part: Any = form["image"]
-        content = await part.read()
-        stored = f"{hashlib.sha256(content).hexdigest()}.{part.filename.rpartition('.')[2]}"
+    def upload(self, content_type: str, body: bytes) -> Response:
+        form = message_from_bytes(b"Content-Type: " + content_type.encode() + b"\r\n\r\n" + body)
+        parts: Any = form.get_payload()
+        (filename, content) = next(
+            (part.get_filename(), part.get_payload(decode=True)) for part in parts if part.get_filename()
+        )
+        stored = f"{hashlib.sha256(content).hexdigest()}.{filename.rpartition('.')[2]}"
         self.files[stored] = content
-        return JSONResponse({"name": stored, "subfolder": str(form.get("subfolder", "")), "type": "input"})
+        return JSONResponse({"name": stored, "subfolder": "ignored", "type": "output"})
 
     def status(self, job_id: str) -> Response:
         if (job := self.jobs.get(job_id)) is None:
@@ -252,9 +270,9 @@ def raw(body: bytes | str, *, status: int = 200, media_type: str = "application/
 
 
 def endless(chunk: bytes = b" " * 65_536) -> Answer:
-    async def answer(_: Request) -> Response:
+    async def answer(request: Request) -> Response:
         async def body() -> AsyncIterator[bytes]:
-            while True:
+            while not await request.is_disconnected():
                 yield chunk
 
         return StreamingResponse(body(), media_type="application/json")
@@ -291,8 +309,7 @@ def silent(cloud: FakeCloud, *, then: Answer | None = None) -> Answer:
     async def answer(request: Request) -> Response:
         if then is not None:
             await then(request)
-        while not cloud.released.is_set():
-            await asyncio.sleep(0.02)
+        await asyncio.to_thread(cloud.released.wait, STARTS_WITHIN_S)
         return Response(status_code=503)
 
     return answer
@@ -317,7 +334,10 @@ def fake_cloud() -> Iterator[FakeCloud]:
 @contextlib.contextmanager
 def serving(app: Starlette) -> Iterator[str]:
     """An application on a free port of the loopback, in a thread of its own."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    # The protocol is named because asyncio sends small packets at once only on sockets that name it: 40 ms a request.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
     config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, access_log=False)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True)

@@ -117,8 +117,8 @@ class CloudClient:
         """The bytes of a file, wherever the cloud keeps it. None: there is no such file."""
         request = self._cloud.build("GET", VIEW, params=params)
         async with self._open(self._cloud, request) as response:
-            if response.next_request is not None:
-                async with self._from_elsewhere(self._signed_url(response), hops=1) as pieces:
+            if (target := self._signed_url(response)) is not None:
+                async with self._from_elsewhere(target, hops=1) as pieces:
                     yield pieces
                 return
             if response.status_code not in (200, 404):
@@ -130,18 +130,16 @@ class CloudClient:
     async def _from_elsewhere(self, url: httpx2.URL, *, hops: int) -> AsyncIterator[AsyncIterator[bytes] | None]:
         there = self._exchange(Address(f"{url.scheme}://{url.netloc.decode('ascii')}"))
         try:
-            async with self._open(there, there.build("GET", url)) as response:
-                if response.next_request is not None and hops < REDIRECTS_MAX:
-                    async with self._from_elsewhere(self._signed_url(response), hops=hops + 1) as pieces:
+            async with self._open(there, there.build("GET", str(url))) as response:
+                if hops < REDIRECTS_MAX and (target := self._signed_url(response)) is not None:
+                    async with self._from_elsewhere(target, hops=hops + 1) as pieces:
                         yield pieces
                 elif response.status_code in (200, 404):
                     yield None if response.status_code == 404 else self._pieces(there, response)
                 else:
                     # The bucket's 401 or 403 is about its signature and says nothing about our key.
                     problem = "the host of the file does not give it out"
-                    raise UnexpectedAnswer(
-                        there.address.name, route=VIEW, status=response.status_code, problem=problem
-                    )
+                    raise UnexpectedAnswer(there.address.name, route=VIEW, status=response.status_code, problem=problem)
         finally:
             await there.close()
 
@@ -161,13 +159,14 @@ class CloudClient:
         # Some servers quote the key that they refuse; what we tell is made of what they say.
         return Answer(exchange.address.name, route, response.status_code, bytes(body).replace(self._key_bytes, b"..."))
 
-    def _signed_url(self, response: httpx2.Response) -> httpx2.URL:
-        """Where to fetch it. The cloud chooses the host, so what is checked is only that nobody listens on the way.
+    def _signed_url(self, response: httpx2.Response) -> httpx2.URL | None:
+        """Where it is, if not here. The cloud chooses the host: what is checked is that nobody listens on the way.
 
         No plain http also keeps us away from the metadata addresses of a machine's own cloud. A cloud on this very
         machine, as tests have it, may send us to this very machine.
         """
-        assert response.next_request is not None
+        if response.next_request is None:
+            return None
         target = response.next_request.url
         at_home = is_loopback(urlsplit(self._cloud.address.url).hostname or "") and is_loopback(target.host)
         if target.scheme != "https" and not (target.scheme == "http" and at_home):

@@ -56,7 +56,9 @@ class NotYourJob(Forbidden):
     """403: the job, or the route, is another account's."""
 
     code = "cloud_not_yours"
-    text = "Comfy Cloud does not let this key use {route}: it belongs to another account. Use that account's key: {said}"
+    text = (
+        "Comfy Cloud does not let this key use {route}: it belongs to another account. Use that account's key: {said}"
+    )
 
     def __init__(self, *, route: str, said: str) -> None:
         super().__init__(route=route, said=said)

@@ -70,7 +70,7 @@ async def read_outputs(client: CloudClient, job_id: str) -> Mapping[str, Any]:
 
 
 async def read_error(client: CloudClient, job_id: str, *, known: JobError) -> JobError:
-    """With the exception's name where the cloud keeps it. That it failed is known: nothing here is worth failing for."""
+    """With the exception's name, where the cloud keeps it. That the job failed is known: not to learn why is fine."""
     if known.exception_type is not None:
         return known
     try:

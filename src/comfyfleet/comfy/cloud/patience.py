@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """`wait_s_max` is the longest single wait that is obeyed, `total_s_max` what all of one request's waits may take."""
+    """`wait_s_max`: the longest single wait that is obeyed. `total_s_max`: what all waits of one request may take."""
 
     clock: Clock
     wait_s_max: float = 300.0

@@ -102,7 +102,17 @@ BY_ACCOUNT: Mapping[str, str] = {
     "InactiveSubscriptionError": NO_SUBSCRIPTION,
 }
 # A fetched file that is not there or not a picture stays so; a network that failed may not.
-OF_THE_FILE = ("not found", "404", "403", "forbidden", "invalid", "unsupported", "corrupt", "cannot identify", "too large")
+OF_THE_FILE = (
+    "not found",
+    "404",
+    "403",
+    "forbidden",
+    "invalid",
+    "unsupported",
+    "corrupt",
+    "cannot identify",
+    "too large",
+)
 
 
 def _classified(error: JobError) -> tuple[FailureClass, str | None]:

@@ -1,4 +1,4 @@
-"""Handing a prompt to Comfy Cloud, once. A second copy costs money, so a lost answer is looked for before anything else.
+"""Handing a prompt to Comfy Cloud, once. A second copy costs money: after a lost answer the job is looked for first.
 
 The cloud makes job ids itself. Ours goes along as the id of the workflow, by which its job list can be asked.
 """
@@ -32,16 +32,16 @@ class Submission:
     look_for_s: float  # a request that timed out may still be carried out: how long it is looked for
 
     async def submit(self, prompt: Prompt) -> Submitted:
-        lost: Unavailable | None = None
-        for _ in range(POSTS_MAX):
+        posts = 0
+        while True:
+            posts += 1
             try:
                 return await self.patience.ask(lambda: self._post(prompt))
-            except AMBIGUOUS as error:
-                lost = error
-            if (job_id := await self._look_for(prompt.prompt_id)) is not None:
-                return Submitted(job_id, number=0)
-        assert lost is not None
-        raise lost
+            except AMBIGUOUS:
+                if (job_id := await self._look_for(prompt.prompt_id)) is not None:
+                    return Submitted(job_id, number=0)
+                if posts == POSTS_MAX:
+                    raise
 
     async def _post(self, prompt: Prompt) -> Submitted:
         answer = await self.client.ask("POST", ROUTE, body=_body(prompt), accept=(400, 413))

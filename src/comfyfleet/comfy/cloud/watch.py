@@ -1,5 +1,6 @@
-"""Following one job by asking for its state: the cloud tells no steps and no previews this way, only where it stands."""
+"""Following one job by asking where it stands: the cloud tells no steps and no previews this way."""
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -21,9 +22,11 @@ from comfyfleet.comfy.model import (
     Returned,
     Update,
 )
-from comfyfleet.comfy.outputs import outputs_of
+from comfyfleet.comfy.outputs import list_outputs
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
+
+LOOK_S_MIN = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class JobWatch:
         while True:
             wait_s = None
             try:
-                status = await read_status(self.client, self.job_id)
+                status = await self._status()
                 if (outcome := await self._outcome(status)) is not None:
                     yield outcome
                     return
@@ -67,7 +70,7 @@ class JobWatch:
                     yield await self._update()
             except CloudBusy as busy:
                 wait_s = busy.retry_after_s
-            except Unavailable:
+            except (Unavailable, TimeoutError):
                 pass  # the job goes on without us: only the deadline ends our asking
             except FleetError as refusal:
                 yield Failed(FailureClass.SERVER_FAULT, refusal.message)
@@ -78,6 +81,11 @@ class JobWatch:
             self._look += 1
             interval_s = self.polling.interval_s(self._look, chance=self.chance())
             await self.clock.sleep(min(left_s, interval_s if wait_s is None else wait_s + self.chance()))
+
+    async def _status(self) -> JobStatus | None:
+        # The deadline stands above a request that hangs; the last look still gets the time that a look needs.
+        async with asyncio.timeout(max(LOOK_S_MIN, self.ends_at - self.clock.monotonic())):
+            return await read_status(self.client, self.job_id)
 
     async def _update(self) -> Update:
         if self._state is JobState.WAITING:
@@ -109,11 +117,11 @@ class JobWatch:
         return Returned("Comfy Cloud does not know the job any more.")
 
     async def _completed(self) -> Outcome:
-        """The word may come before what was made is listed; waited for in its own bounds, past the deadline if need be."""
+        """The word may come before what was made is listed: waited for within bounds of its own."""
         until, look = self.clock.monotonic() + self.polling.outputs_s, 0
         while True:
             try:
-                if found := outputs_of(await read_outputs(self.client, self.job_id), first=self.prompt.output_node):
+                if found := list_outputs(await read_outputs(self.client, self.job_id), first=self.prompt.output_node):
                     return Completed(found)
                 problem = "it lists no output"
             except Unavailable as error:
