@@ -193,14 +193,7 @@ class HistoryEntry:
     messages: tuple[HistoryMessage, ...]
     outputs: Mapping[str, Mapping[str, Any]]
     meta: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class QueueState:
-    """Prompt ids, those that wait in the order they will run."""
-
-    running: tuple[str, ...]
-    pending: tuple[str, ...]
+    output_nodes: tuple[str, ...] | None = None  # those that passed validation; None: not told
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +213,19 @@ class Pending:
 @dataclass(frozen=True, slots=True)
 class Running:
     pass
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """Prompt ids, those that wait in the order they will run."""
+
+    running: tuple[str, ...]
+    pending: tuple[str, ...]
+
+    def place_of(self, prompt_id: str) -> Pending | Running | None:
+        if prompt_id in self.running:
+            return Running()
+        return Pending(self.pending.index(prompt_id)) if prompt_id in self.pending else None
 
 
 @dataclass(frozen=True, slots=True)
