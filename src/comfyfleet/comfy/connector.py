@@ -1,6 +1,6 @@
 """What a worker or a pool needs of a server, whoever runs it: the same for `self_hosted` and `cloud`."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +27,13 @@ class Connector(Protocol):
     @property
     def provider(self) -> str:
         """`self_hosted` or `cloud`."""
+        ...
+
+    @property
+    def online(self) -> bool: ...
+
+    def follow(self, tell: Callable[[bool], None]) -> Callable[[], None]:
+        """`tell` hears every change of `online`, without polling; what comes back ends it. Connects if need be."""
         ...
 
     async def upload(

@@ -6,7 +6,7 @@ NotFound      OutputGone
 """
 
 from comfyfleet.comfy.model import NodeError, OutputFile
-from comfyfleet.kernel.errors import FleetError, NotFound, Refused, Unavailable
+from comfyfleet.kernel.errors import FleetError, Forbidden, NotFound, Refused, Unavailable
 
 
 class ServerUnreachable(Unavailable):
@@ -38,6 +38,17 @@ class UnexpectedAnswer(Unavailable):
     def __init__(self, server: str, *, route: str, status: int, problem: str) -> None:
         self.status = status
         super().__init__(server=server, route=route, status=status, problem=problem)
+
+
+class AccessRefused(Forbidden):
+    """Something in front of the server wants another credential, or none of ours."""
+
+    code = "server_access_refused"
+    text = "The server {server} refused us at {route} with {status}. Look at the credentials given for it."
+
+    def __init__(self, server: str, *, route: str, status: int) -> None:
+        self.status = status
+        super().__init__(server=server, route=route, status=status)
 
 
 class AnswerTooLarge(Unavailable):

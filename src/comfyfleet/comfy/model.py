@@ -196,6 +196,23 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueState:
+    """Prompt ids, those that wait in the order they will run."""
+
+    running: tuple[str, ...]
+    pending: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """`/api/jobs/{id}`: pending, in_progress, completed, failed, cancelled."""
+
+    prompt_id: str
+    status: str
+    entry: HistoryEntry | None
+
+
+@dataclass(frozen=True, slots=True)
 class Pending:
     position: int
 
