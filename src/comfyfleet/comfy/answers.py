@@ -1,6 +1,7 @@
 """The JSON bodies of a ComfyUI, read into nouns. Only what we need is looked at; the graphs in them are skipped."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -124,6 +125,7 @@ class _HistoryStatus(msgspec.Struct):
 
 
 class _History(msgspec.Struct):
+    prompt: list[msgspec.Raw] = []
     outputs: dict[str, Any] | None = None
     status: _HistoryStatus | None = None
     meta: dict[str, Any] | None = None
@@ -131,7 +133,18 @@ class _History(msgspec.Struct):
 
 def read_history(answer: Answer) -> tuple[HistoryEntry, ...]:
     wire = answer.decode(dict[str, _History])
-    return tuple(_entry(prompt_id, one.status, outputs=one.outputs, meta=one.meta) for prompt_id, one in wire.items())
+    return tuple(
+        replace(_entry(prompt_id, one.status, outputs=one.outputs, meta=one.meta), output_nodes=_output_nodes(one))
+        for prompt_id, one in wire.items()
+    )
+
+
+def _output_nodes(one: _History) -> tuple[str, ...] | None:
+    """The fifth part of what was submitted; the graph, which may be large, is left unread."""
+    try:
+        return tuple(msgspec.json.decode(one.prompt[4], type=list[str]))
+    except (IndexError, msgspec.MsgspecError):
+        return None
 
 
 def _entry(

@@ -193,6 +193,7 @@ class HistoryEntry:
     messages: tuple[HistoryMessage, ...]
     outputs: Mapping[str, Mapping[str, Any]]
     meta: Mapping[str, Any] = field(default_factory=dict)
+    output_nodes: tuple[str, ...] | None = None  # those that passed validation; None: not told
 
 
 @dataclass(frozen=True, slots=True)
