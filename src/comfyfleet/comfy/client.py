@@ -6,6 +6,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 import httpx2
+import msgspec
 
 from comfyfleet.comfy import answers
 from comfyfleet.comfy.address import Address, parse_address
@@ -76,7 +77,7 @@ class ComfyClient:
             answer = await self._exchange.ask(
                 "POST", "/prompt", body=body, limit_s=self.limits.submit_s, limit_bytes=self.limits.refusal_bytes
             )
-        except (TypeError, ValueError, RecursionError) as error:
+        except (TypeError, ValueError, RecursionError, msgspec.EncodeError) as error:
             raise InvalidGraph(f"The graph cannot be written as JSON: {error}") from None
         if answer.status != 200:
             raise answers.read_refusal(answer)

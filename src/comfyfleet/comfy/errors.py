@@ -1,6 +1,6 @@
 """What may go wrong between us and a ComfyUI. Facts, no prose at the call site, and never a credential.
 
-Unavailable   ServerUnreachable  ServerTimedOut  UnexpectedAnswer  AnswerTooLarge
+Unavailable   ServerUnreachable  ServerTimedOut  UnexpectedAnswer  AnswerTooLarge  CancelUnconfirmed
 Refused       PromptRefused  UploadRefused  InvalidGraph
 NotFound      OutputGone
 """
@@ -15,8 +15,10 @@ class ServerUnreachable(Unavailable):
     code = "server_unreachable"
     text = "The server {server} cannot be reached: {problem}."
 
-    def __init__(self, server: str, *, problem: str) -> None:
-        super().__init__(server=server, problem=problem)
+    def __init__(self, server: str, *, problem: str, sent: bool = True) -> None:
+        """`sent` False: there was no connection, so the request was certainly not carried out."""
+        self.sent = sent
+        super().__init__(server=server, problem=problem, sent=sent)
 
 
 class ServerTimedOut(Unavailable):
@@ -113,6 +115,16 @@ class OutputGone(NotFound):
         self.output = output
         self.server = server
         FleetError.__init__(self, server=server, name=f"{output.subfolder}/{output.filename}".lstrip("/"))
+
+
+class CancelUnconfirmed(Unavailable):
+    """The server has not let go of the prompt yet. A long node cannot be interrupted; it may end later."""
+
+    code = "cancel_unconfirmed"
+    text = "The server {server} has not confirmed that the prompt {prompt_id} is gone."
+
+    def __init__(self, server: str, *, prompt_id: str) -> None:
+        super().__init__(server=server, prompt_id=prompt_id)
 
 
 class InvalidGraph(Refused):

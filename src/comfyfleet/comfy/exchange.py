@@ -77,7 +77,7 @@ def _quote(body: bytes) -> str:
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def trusted_authorities() -> ssl.SSLContext:
     # Made once: it costs 20 ms, and a pool has hundreds of clients.
     return ssl.create_default_context()
 
@@ -89,7 +89,7 @@ class Exchange:
             base_url=address.url,
             headers={"Accept-Encoding": "identity", **address.headers},
             transport=transport,
-            verify=_trusted(),
+            verify=trusted_authorities(),
             trust_env=False,  # servers are named one by one; a proxy or a .netrc of the surroundings is not meant
             limits=httpx2.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_KEPT_MAX),
         )
@@ -139,12 +139,13 @@ class Exchange:
                     yield response
                 finally:
                     await response.aclose()
-        except httpx2.ConnectTimeout:
-            raise ServerUnreachable(self.address.name, problem="no connection in time") from None
+        except (httpx2.ConnectTimeout, httpx2.PoolTimeout):
+            raise ServerUnreachable(self.address.name, problem="no connection in time", sent=False) from None
         except (TimeoutError, httpx2.TimeoutException):
             raise ServerTimedOut(self.address.name, route=route, limit_s=quiet_s) from None
-        except (httpx2.TransportError, httpx2.StreamError, OSError) as error:
-            raise ServerUnreachable(self.address.name, problem=str(error) or type(error).__name__) from None
+        except (httpx2.TransportError, httpx2.StreamError) as error:
+            sent = not isinstance(error, httpx2.ConnectError)
+            raise ServerUnreachable(self.address.name, problem=str(error) or type(error).__name__, sent=sent) from None
 
     async def chunks(
         self, response: httpx2.Response, *, route: str, limit_bytes: int, chunk_bytes: int | None = None

@@ -197,14 +197,6 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueState:
-    """Prompt ids, those that wait in the order they will run."""
-
-    running: tuple[str, ...]
-    pending: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class JobState:
     """`/api/jobs/{id}`: pending, in_progress, completed, failed, cancelled."""
 
@@ -221,6 +213,19 @@ class Pending:
 @dataclass(frozen=True, slots=True)
 class Running:
     pass
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """Prompt ids, those that wait in the order they will run."""
+
+    running: tuple[str, ...]
+    pending: tuple[str, ...]
+
+    def place_of(self, prompt_id: str) -> Pending | Running | None:
+        if prompt_id in self.running:
+            return Running()
+        return Pending(self.pending.index(prompt_id)) if prompt_id in self.pending else None
 
 
 @dataclass(frozen=True, slots=True)

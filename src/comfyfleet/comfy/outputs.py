@@ -40,6 +40,7 @@ MEDIA_TYPES = {
     ".webm": "video/webm",
     ".webp": "image/webp",
 }
+RANKS = {"output": 0, "temp": 1, TEXT: 2}
 FLAGS = frozenset({"animated"})
 # Besides letters and digits. Anything else in a name of the server's has no business on our disk.
 _UNSAFE = re.compile(r"[^\w.()\[\] +@=,-]+")
@@ -49,7 +50,7 @@ NAME_CHARACTERS_MAX = 200
 def list_outputs(outputs: Mapping[str, Mapping[str, Any]], *, first: str | None = None) -> tuple[OutputFile, ...]:
     """The files of node `first`, then the other nodes' as the server tells them; saved ones before temporary ones."""
     found = [file for node, ui in outputs.items() for file in _of_node(node, ui)]
-    return tuple(sorted(found, key=lambda file: (file.node != first, file.type == "temp", file.type == TEXT)))
+    return tuple(sorted(found, key=lambda file: (file.node != first, RANKS.get(file.type, 0))))
 
 
 def _of_node(node: str, ui: Mapping[str, Any]) -> Iterator[OutputFile]:

@@ -47,8 +47,7 @@ from comfyfleet.comfy.model import (
 from comfyfleet.comfy.progress import Progression
 from comfyfleet.comfy.testimony import ENDS, Testimony
 from comfyfleet.comfy.verdict import ReturnReason
-from comfyfleet.comfy.withdraw import Server, TimedServer, pause_s, press
-from comfyfleet.kernel.errors import Unavailable
+from comfyfleet.comfy.withdraw import TROUBLE, Server, TimedServer, pause_s, press
 
 HINT_GAP_S = 0.25  # between two looks that messages of others suggest
 PLACE_GAP_S = 2.0  # between two looks for nothing more than the place in the queue
@@ -222,7 +221,7 @@ class _Watcher:
     async def _look(self) -> list[Update]:
         try:
             look = await self._read()
-        except (Unavailable, TimeoutError):
+        except TROUBLE:
             return self._seen_nothing()
         finally:
             self._looked_at_s = self._clock.time()
@@ -314,7 +313,7 @@ class _Watcher:
         if self._attempt.submit_ambiguous and not self._unanswered_deleted:
             # The POST may land yet. Whoever posts this id again must not find it queued twice.
             self._unanswered_deleted = True
-            with suppress(Unavailable, TimeoutError):
+            with suppress(*TROUBLE):
                 await self._server.delete_pending([self._id])
             if outcome == Returned(ReturnReason.NEVER_QUEUED):
                 self._look_at_s = self._clock.time()

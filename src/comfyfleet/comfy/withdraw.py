@@ -7,10 +7,12 @@ from typing import Protocol
 
 from comfyfleet.comfy.health import DEFAULT_PATIENCE, Patience, Reads, look_for
 from comfyfleet.comfy.model import Absent, Finished, Found, HistoryEntry, Pending, QueueState, Running
-from comfyfleet.kernel.errors import Unavailable
+from comfyfleet.kernel.errors import FleetError
 
 FIRST_PAUSE_S = 0.1
 PAUSE_MAX_S = 2.0
+# Whatever a request ends in but an answer: unreachable, too slow, garbage, refused by something in front of the server.
+TROUBLE = (FleetError, TimeoutError)
 
 
 class Server(Reads, Protocol):
@@ -54,7 +56,7 @@ def pause_s(attempt: int) -> float:
 
 async def press(server: Server, prompt_id: str, found: Found) -> None:
     """One push. Whether it worked, the next look tells."""
-    with suppress(Unavailable, TimeoutError):
+    with suppress(*TROUBLE):
         match found:
             case Pending():
                 await server.delete_pending([prompt_id])
@@ -73,7 +75,7 @@ async def withdraw(server: Server, prompt_id: str, *, patience: Patience = DEFAU
     found: Found | None = None
     attempt = 0
     while True:
-        with suppress(Unavailable, TimeoutError):
+        with suppress(*TROUBLE):
             found = (await look_for(timed, prompt_id)).found
         if isinstance(found, Finished | Absent) or clock.time() >= give_up_at_s:
             return found
