@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from comfyfleet.comfy.cloud.client import CloudClient
 from comfyfleet.comfy.cloud.clock import Clock
-from comfyfleet.comfy.cloud.errors import CancelUnconfirmed
 from comfyfleet.comfy.cloud.jobs import job_route, read_status
 from comfyfleet.comfy.cloud.patience import Patience
 from comfyfleet.comfy.cloud.status import JobState
+from comfyfleet.comfy.errors import CancelUnconfirmed
 from comfyfleet.kernel.backoff import backoff_s
 
 NO_SUCH_ROUTE = (404, 405)
@@ -37,7 +37,7 @@ class Cancellation:
             look += 1
             wait_s = backoff_s(look, chance=1.0, base_s=0.5, ceiling_s=4.0)
             if self.clock.monotonic() + wait_s > until:
-                raise CancelUnconfirmed(prompt_id=job_id, limit_s=self.within_s)
+                raise CancelUnconfirmed(self.client.server, prompt_id=job_id)
             await self.clock.sleep(wait_s)
 
     async def _ask(self, job_id: str) -> None:

@@ -15,9 +15,8 @@ import msgspec
 
 from comfyfleet.comfy.address import Address
 from comfyfleet.comfy.cloud.clock import Clock, SystemClock
-from comfyfleet.comfy.cloud.errors import AnswerLost
 from comfyfleet.comfy.cloud.refusals import refusal
-from comfyfleet.comfy.errors import ServerUnreachable, UnexpectedAnswer
+from comfyfleet.comfy.errors import UnexpectedAnswer
 from comfyfleet.comfy.exchange import Answer, Exchange
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.hosts import is_loopback
@@ -37,17 +36,6 @@ class CloudLimits:
     silence_s: float = 60.0  # between two pieces of a transfer
     answer_bytes_max: int = 64 * MIB  # a history entry holds the whole workflow
     download_bytes_max: int = 8192 * MIB
-
-
-@dataclass(slots=True)
-class _Wire:
-    """Whether a request has begun to leave: what never left was never carried out."""
-
-    used: bool = False
-
-    async def __call__(self, event: str, _: Any) -> None:
-        if event.endswith("send_request_headers.started"):
-            self.used = True
 
 
 class CloudClient:
@@ -97,20 +85,12 @@ class CloudClient:
     async def send(
         self, request: httpx2.Request, route: str, *, limit_s: float, accept: tuple[int, ...] = ()
     ) -> Answer:
-        wire = _Wire()
-        request.extensions = {**request.extensions, "trace": wire}
-        try:
-            async with self._cloud.stream(
-                request, route=route, limit_s=limit_s, idle_s=self.limits.silence_s
-            ) as response:
-                answer = await self._read(self._cloud, response, route)
-                if not response.is_success and answer.status not in accept:
-                    raise refusal(answer, response.headers, now=self._clock.utc())
-                return answer
-        except ServerUnreachable as error:
-            if not wire.used:
-                raise
-            raise AnswerLost(self.server, problem=str(error.facts["problem"])) from None
+        silence_s = self.limits.silence_s
+        async with self._cloud.stream(request, route=route, limit_s=limit_s, idle_s=silence_s) as response:
+            answer = await self._read(self._cloud, response, route)
+            if not response.is_success and answer.status not in accept:
+                raise refusal(answer, response.headers, now=self._clock.utc())
+            return answer
 
     @asynccontextmanager
     async def view(self, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes] | None]:

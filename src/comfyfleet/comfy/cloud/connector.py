@@ -128,13 +128,23 @@ class CloudConnector:
         return lambda: None
 
     async def upload(
-        self, source: Path | bytes, *, name: str, kind: UploadKind = "image", subfolder: str = ""
+        self,
+        source: Path | bytes,
+        *,
+        name: str,
+        kind: UploadKind = "image",
+        subfolder: str = "",
+        original: UploadedFile | None = None,
     ) -> UploadedFile:
-        """Stored by content: the name that comes back is a hash, and a subfolder means nothing."""
+        """Stored by content: the name that comes back is a hash, and a subfolder means nothing.
+
+        A mask with an `original` becomes that picture's transparency; without one it is a picture of its own.
+        """
+        if kind == "mask" and original is not None:
+            return await self._upload_mask(source, name=name, original=original)
         return await self._patience.ask(lambda: self._send_file(source, name=name, fields={"type": "input"}))
 
-    async def upload_mask(self, source: Path | bytes, *, name: str, original: UploadedFile) -> UploadedFile:
-        """Laid over `original` as its transparency, and stored as a new file."""
+    async def _upload_mask(self, source: Path | bytes, *, name: str, original: UploadedFile) -> UploadedFile:
         reference = {"filename": original.name, "subfolder": original.subfolder, "type": original.type}
         fields = {"type": "input", "original_ref": msgspec.json.encode(reference).decode()}
         return await self._patience.ask(

@@ -3,10 +3,9 @@
 Unauthenticated   KeyMissing  KeyRefused
 Forbidden         NotYourJob
 Refused           CreditsSpent  SubscriptionInactive
-Unavailable       AnswerLost  CloudBusy  CloudTrouble  SubmissionUnknown  CancelUnconfirmed
+Unavailable       CloudBusy  CloudTrouble  SubmissionUnknown
 """
 
-from comfyfleet.comfy.errors import ServerUnreachable
 from comfyfleet.kernel.errors import Forbidden, Refused, Unauthenticated, Unavailable
 
 KEY_VARIABLE = "COMFY_CLOUD_API_KEY"
@@ -64,12 +63,6 @@ class NotYourJob(Forbidden):
         super().__init__(route=route, said=said)
 
 
-class AnswerLost(ServerUnreachable):
-    """The request went out and the connection broke. It may have been carried out."""
-
-    code = "cloud_answer_lost"
-
-
 class CloudBusy(Unavailable):
     """429: too many requests or jobs, for longer than we wait. `retry_after_s` is None when the cloud does not say."""
 
@@ -104,13 +97,3 @@ class SubmissionUnknown(Unavailable):
 
     def __init__(self, *, prompt_id: str, problem: str) -> None:
         super().__init__(prompt_id=prompt_id, problem=problem)
-
-
-class CancelUnconfirmed(Unavailable):
-    """Asked to stop, and still going when we stopped looking."""
-
-    code = "cloud_cancel_unconfirmed"
-    text = "Comfy Cloud took the request to cancel {prompt_id} and has not stopped it within {limit_s:g} s."
-
-    def __init__(self, *, prompt_id: str, limit_s: float) -> None:
-        super().__init__(prompt_id=prompt_id, limit_s=limit_s)

@@ -1,16 +1,17 @@
 """Asking Comfy Cloud about one job: its state, why it failed, what it left, and which one is ours."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from comfyfleet.comfy import answers
 from comfyfleet.comfy.cloud.client import CloudClient
 from comfyfleet.comfy.cloud.status import JobError, JobState, better_of, job_error, state_of
-from comfyfleet.comfy.model import HistoryEntry
+from comfyfleet.comfy.errors import UnexpectedAnswer
+from comfyfleet.comfy.model import HistoryEntry, HistoryMessage
 from comfyfleet.kernel.errors import Unavailable
 
 LISTED_MAX = 100
@@ -36,6 +37,18 @@ class _Jobs(msgspec.Struct):
     jobs: list[_Listed]
 
 
+class _EntryStatus(msgspec.Struct):
+    status_str: str | None = None
+    completed: bool | None = None
+    messages: list[Any] | None = None
+
+
+class _Entry(msgspec.Struct):
+    outputs: dict[str, Any] | None = None
+    status: _EntryStatus | None = None
+    meta: dict[str, Any] | None = None
+
+
 class _Detail(msgspec.Struct):
     outputs: dict[str, Any] | None = None
     execution_error: Any = None
@@ -56,17 +69,38 @@ async def read_status(client: CloudClient, job_id: str) -> JobStatus | None:
 
 async def read_entry(client: CloudClient, job_id: str) -> HistoryEntry | None:
     answer = await client.ask("GET", f"/api/history_v2/{quote(job_id, safe='')}", accept=(404,))
-    entries = () if answer.status == 404 else answers.read_history(answer)
-    return next((entry for entry in entries if entry.prompt_id == job_id), None)
+    wire = None if answer.status == 404 else answer.decode(dict[str, _Entry]).get(job_id)
+    if wire is None:
+        return None
+    status = wire.status or _EntryStatus()
+    return HistoryEntry(
+        prompt_id=job_id,
+        status=status.status_str,
+        completed=status.completed,
+        messages=tuple(_messages(status.messages or [])),
+        outputs=_by_node(wire.outputs),
+        meta=wire.meta or {},
+    )
 
 
-async def read_outputs(client: CloudClient, job_id: str) -> Mapping[str, Any]:
+def _messages(told: list[Any]) -> Iterator[HistoryMessage]:
+    for said in told:
+        if isinstance(said, list) and len(said) == 2 and isinstance(said[0], str) and isinstance(said[1], dict):
+            yield HistoryMessage(said[0], said[1])
+
+
+def _by_node(outputs: dict[str, Any] | None) -> dict[str, Mapping[str, Any]]:
+    return {node: ui for node, ui in (outputs or {}).items() if isinstance(ui, dict)}
+
+
+async def read_outputs(client: CloudClient, job_id: str) -> Mapping[str, Mapping[str, Any]]:
     """What the output nodes left, as ComfyUI's history has it. Empty when it is not written yet."""
-    entry = await read_entry(client, job_id)
-    if entry is not None and entry.outputs:
-        return entry.outputs
+    with suppress(UnexpectedAnswer):
+        entry = await read_entry(client, job_id)
+        if entry is not None and entry.outputs:
+            return entry.outputs
     # The older route is to be taken away some day: the newer one knows the same.
-    return (await _detail(client, job_id)).outputs or {}
+    return _by_node((await _detail(client, job_id)).outputs)
 
 
 async def read_error(client: CloudClient, job_id: str, *, known: JobError) -> JobError:

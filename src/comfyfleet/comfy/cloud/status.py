@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from comfyfleet.comfy.failures import class_of_error
 from comfyfleet.comfy.model import Failed, FailureClass, OutputFile
 
 
@@ -119,7 +120,7 @@ def _classified(error: JobError) -> tuple[FailureClass, str | None]:
     name = (error.exception_type or "").rpartition(".")[2]
     if name in BY_ACCOUNT:
         return FailureClass.SERVER_FAULT, BY_ACCOUNT[name]
-    if name in ("OOMError", "OutOfMemoryError") or "out of memory" in error.message.lower():
+    if name == "OOMError":
         return FailureClass.OUT_OF_MEMORY, None
     if name == "ValidationError":
         return FailureClass.WORKFLOW_INVALID, None
@@ -127,7 +128,8 @@ def _classified(error: JobError) -> tuple[FailureClass, str | None]:
         return (FailureClass.USER_INPUT if _is_of_the_file(error.message) else FailureClass.INFRA), None
     if name == "ModelDownloadError":
         return (FailureClass.WORKFLOW_INVALID if _is_of_the_file(error.message) else FailureClass.INFRA), None
-    return FailureClass.EXECUTION_ERROR, None
+    # Below the cloud's own errors are ComfyUI's.
+    return class_of_error(name, error.message, error.node_class), None
 
 
 def _is_of_the_file(message: str) -> bool:

@@ -10,18 +10,18 @@ from typing import Any
 from comfyfleet.comfy import answers
 from comfyfleet.comfy.cloud.client import CloudClient
 from comfyfleet.comfy.cloud.clock import Clock
-from comfyfleet.comfy.cloud.errors import AnswerLost, CloudTrouble, SubmissionUnknown
+from comfyfleet.comfy.cloud.errors import CloudTrouble, SubmissionUnknown
 from comfyfleet.comfy.cloud.jobs import find_by_mark
 from comfyfleet.comfy.cloud.patience import Patience
-from comfyfleet.comfy.errors import AnswerTooLarge, ServerTimedOut, UnexpectedAnswer
+from comfyfleet.comfy.errors import AnswerTooLarge, ServerTimedOut, ServerUnreachable, UnexpectedAnswer
 from comfyfleet.comfy.model import Prompt, Submitted
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import Unavailable
 
 ROUTE = "/api/prompt"
 POSTS_MAX = 2
-# After one of these the prompt may be queued or not. A connection that was never made is not among them.
-AMBIGUOUS = (AnswerLost, ServerTimedOut, CloudTrouble, UnexpectedAnswer, AnswerTooLarge)
+# After one of these the prompt may be queued or not.
+AMBIGUOUS = (ServerUnreachable, ServerTimedOut, CloudTrouble, UnexpectedAnswer, AnswerTooLarge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,9 @@ class Submission:
             posts += 1
             try:
                 return await self.patience.ask(lambda: self._post(prompt))
-            except AMBIGUOUS:
+            except AMBIGUOUS as error:
+                if isinstance(error, ServerUnreachable) and not error.sent:
+                    raise
                 if (job_id := await self._look_for(prompt.prompt_id)) is not None:
                     return Submitted(job_id, number=0)
                 if posts == POSTS_MAX:

@@ -5,7 +5,7 @@ from collections import deque
 import pytest
 
 from comfyfleet.comfy.cloud import CloudConnector
-from comfyfleet.comfy.cloud.errors import CancelUnconfirmed
+from comfyfleet.comfy.errors import CancelUnconfirmed
 from comfyfleet.comfy.model import Prompt, new_prompt, new_prompt_id
 from tests.contract.comfy.cloud.walking import GRAPH, JumpingClock
 from tests.fake_cloud import FakeCloud, says

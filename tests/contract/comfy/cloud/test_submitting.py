@@ -214,7 +214,7 @@ async def test_files_are_streamed_up_and_come_back_under_the_clouds_name(
 
 
 async def test_a_mask_names_the_picture_it_lies_on(connector: CloudConnector, cloud: FakeCloud) -> None:
-    await connector.upload_mask(b"mask", name="mask.png", original=UploadedFile("cat.png"))
+    await connector.upload(b"mask", name="mask.png", kind="mask", original=UploadedFile("cat.png"))
     (post,) = cloud.posts("/api/upload/mask")
     assert b'{"filename":"cat.png","subfolder":"","type":"input"}' in post.body
 
