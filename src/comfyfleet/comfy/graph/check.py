@@ -62,6 +62,8 @@ def _shape_problems(graph: Graph, limits: GraphLimits) -> Iterator[InvalidGraph]
             yield InvalidGraph("has no 'class_type'", node=node_id)
         elif not isinstance(node.get("inputs"), Mapping):
             yield InvalidGraph("has no 'inputs'", node=node_id)
+        elif "" in node["inputs"]:
+            yield InvalidGraph("has an input without a name", node=node_id)
         elif len(node["inputs"]) > limits.inputs_per_node:
             yield InvalidGraph(f"has more than {limits.inputs_per_node} inputs", node=node_id)
 

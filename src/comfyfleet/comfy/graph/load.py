@@ -15,7 +15,9 @@ from comfyfleet.comfy.graph.limits import LIMITS, GraphLimits
 Source: TypeAlias = bytes | str | Path | Mapping[str, Any]
 
 
-def load_graph(source: Source, *, object_info: ObjectInfo | None = None, limits: GraphLimits = LIMITS) -> dict[str, Any]:
+def load_graph(
+    source: Source, *, object_info: ObjectInfo | None = None, limits: GraphLimits = LIMITS
+) -> dict[str, Any]:
     """The API format, checked. A `str` is JSON text; a file is given as a Path.
 
     The interface's format is converted if the server's `object_info` is given, and refused if not.
@@ -56,17 +58,21 @@ def _unwrapped(workflow: dict[str, Any]) -> dict[str, Any]:
 
 def _bytes(source: bytes | str | Path, limits: GraphLimits) -> bytes:
     if isinstance(source, Path):
-        try:
-            with source.open("rb") as file:
-                # One more than allowed: a file that grows, or a device without an end, is not read to its end.
-                source = file.read(limits.bytes + 1)
-        except OSError as problem:
-            raise InvalidGraph(f"Cannot read {source} ({problem.strerror}).") from None
-    elif isinstance(source, str):
-        source = source.encode("utf-8", "surrogatepass")
-    if len(source) > limits.bytes:
+        text = _read_file(source, limits)
+    else:
+        text = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
+    if len(text) > limits.bytes:
         raise InvalidGraph(f"The graph has more than {limits.bytes} bytes.")
-    return source
+    return text
+
+
+def _read_file(path: Path, limits: GraphLimits) -> bytes:
+    try:
+        with path.open("rb") as file:
+            # One more than allowed: a file that grows, or a device without an end, is not read to its end.
+            return file.read(limits.bytes + 1)
+    except OSError as problem:
+        raise InvalidGraph(f"Cannot read {path} ({problem.strerror}).") from None
 
 
 def _parse(text: bytes) -> Any:
@@ -87,8 +93,10 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
-        double = next(name for name, _ in pairs if name in seen or seen.add(name))
-        raise InvalidGraph(f"The key {double!r} stands twice in one object.")
+        for name, _ in pairs:
+            if name in seen:
+                raise InvalidGraph(f"The key {name!r} stands twice in one object.")
+            seen.add(name)
     return found
 
 
