@@ -197,7 +197,7 @@ class Scripted:
             try:
                 outcome: Outcome = await self._running
             except asyncio.CancelledError:
-                if not self._running.cancelled():
+                if self.closed:
                     raise
                 outcome = Cancelled()
             self._running_id = None
