@@ -69,6 +69,18 @@ def serve(host: Host = None, port: Port = None) -> None:
     run_replica(host=host, port=port)
 
 
+@app.command("engine")
+def engine(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one and prints it.")] = 8188,
+    folder: Annotated[Path, typer.Option("--dir", help="Folder for input, output and temp.")] = Path("engine"),
+) -> None:
+    """Start the built-in ComfyUI-compatible server: pictures and films on the CPU, no GPU needed."""
+    from comfyfleet.cli.engine import run_engine
+
+    run_engine(host=host, port=port, folder=folder)
+
+
 @app.command("audit")
 def audit(as_json: AsJson = False) -> None:
     """Check on the live system that nothing is wrong: every invariant, in every database. Reads only."""

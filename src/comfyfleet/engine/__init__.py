@@ -1,0 +1,1 @@
+"""A small ComfyUI-compatible server on the CPU that really executes graphs: `comfyfleet engine`."""

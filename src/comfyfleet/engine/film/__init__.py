@@ -1,0 +1,1 @@
+"""Moving pictures and sound, by PyAV: no ffmpeg binary is needed."""

@@ -1,0 +1,1 @@
+"""ComfyUI's routes, plain and under /api."""
