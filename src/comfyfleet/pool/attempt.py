@@ -9,10 +9,9 @@ from typing import TypeAlias
 import structlog
 
 from comfyfleet.comfy.connector import Connector
-from comfyfleet.comfy.errors import ServerTimedOut, ServerUnreachable
+from comfyfleet.comfy.errors import PromptRefused, ServerUnreachable
 from comfyfleet.comfy.model import (
     OUTCOMES,
-    Absent,
     Failed,
     FailureClass,
     Outcome,
@@ -23,22 +22,21 @@ from comfyfleet.comfy.model import (
     Update,
     new_prompt_id,
 )
-from comfyfleet.kernel.errors import FleetError
+from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.pool.inputs import Uploads
 from comfyfleet.pool.judge import Ending, Stop
 from comfyfleet.pool.model import QueuedJob
-from comfyfleet.pool.refusals import ending_of
+from comfyfleet.pool.refusals import ending_of, names_any
 
 log = structlog.get_logger()
 
 Heard: TypeAlias = Submitted | Update
 
-# After a POST whose answer was lost: how long to look for the prompt before it counts as never arrived.
-LOOK_AGAIN_S = (0.5, 1.0, 2.0, 4.0)
 CANCEL_S = 15.0  # for the server to confirm; after that we stop listening and the prompt is on its own
 
 
 class Phase(Enum):
+    NEW = auto()
     PREPARING = auto()
     SUBMITTING = auto()
     WATCHING = auto()
@@ -56,7 +54,7 @@ class Attempt:
         self._connector = connector
         self._uploads = uploads
         self._tell = tell
-        self._phase = Phase.PREPARING
+        self._phase = Phase.NEW
         self._stop: Stop | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._task: asyncio.Task[Ending] | None = None
@@ -70,7 +68,7 @@ class Attempt:
         if self._phase is Phase.ENDED or self._stop == "cancel":
             return
         first, self._stop = self._stop is None, stop
-        if not first or self._task is None:
+        if not first or self._task is None or self._phase is Phase.NEW:
             return
         if self._phase is Phase.PREPARING:
             self._task.cancel()
@@ -81,7 +79,7 @@ class Attempt:
         try:
             ending = await self._go()
         except FleetError as error:
-            ending = ending_of(error)
+            ending = self._ending_of(error)
         except asyncio.CancelledError:
             if self._stop is None:
                 raise
@@ -100,36 +98,34 @@ class Attempt:
     async def _go(self) -> Ending:
         if self._stop is not None:
             return Ending(Returned("stopped"))
+        self._phase = Phase.PREPARING
         graph = await self._uploads.bind_inputs(self.job.graph, self.job.inputs)
         prompt = Prompt(graph, self.prompt_id, output_node=self.job.output_node)
         self._phase = Phase.SUBMITTING
-        self.submitted = await self._submit(prompt)
-        self._tell(self.submitted)
+        await self._submit(prompt)
         self._phase = Phase.WATCHING
         if self._stopping is not None:
             self._stopping.cancel()
             self._stopping = asyncio.create_task(self._stop_by(Phase.WATCHING))
         return Ending(await self._watch(prompt))
 
-    async def _submit(self, prompt: Prompt) -> Submitted:
-        try:
-            return await self._connector.submit(prompt)
-        except (ServerTimedOut, ServerUnreachable):
-            if not await self._arrived_anyway():
-                raise
-            return Submitted(self.prompt_id, 0)
+    def _ending_of(self, error: FleetError) -> Ending:
+        if isinstance(error, PromptRefused) and names_any(error, [file.name for file in self.job.inputs.values()]):
+            # We put it there, so somebody has swept it away: nobody's fault, and it is sent again.
+            return Ending(Failed(FailureClass.INFRA, error.message))
+        return ending_of(error)
 
-    async def _arrived_anyway(self) -> bool:
-        """A second POST of what has arrived would run it twice; so it is looked for first."""
-        for pause_s in LOOK_AGAIN_S:
-            try:
-                if not isinstance(await self._connector.find(self.prompt_id), Absent):
-                    return True
-            except FleetError:
-                return False  # it cannot be asked either; should it have the prompt, it will run for nothing
-            await asyncio.sleep(pause_s)
-        await self._withdraw()
-        return False
+    async def _submit(self, prompt: Prompt) -> None:
+        try:
+            self._accepted(await self._connector.submit(prompt))
+        except Unavailable as error:
+            if isinstance(error, ServerUnreachable) and not error.sent:
+                raise
+            # The answer is lost, the prompt perhaps not: a second POST would run it twice. The watch finds out.
+
+    def _accepted(self, submitted: Submitted) -> None:
+        self.submitted = submitted
+        self._tell(submitted)
 
     async def _withdraw(self) -> None:
         """As well as it goes, for a prompt that may be on the server and that nobody will watch."""
@@ -142,6 +138,8 @@ class Attempt:
         updates = self._connector.watch(prompt, deadline_s=self.job.deadline_s)
         try:
             async for heard in updates:
+                if self.submitted is None and not isinstance(heard, Returned | Failed):
+                    self._accepted(Submitted(self.prompt_id, 0))
                 if isinstance(heard, OUTCOMES):
                     return heard
                 self.waits = self.waits and isinstance(heard, Queued)

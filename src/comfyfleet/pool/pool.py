@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import structlog
 
-from comfyfleet.comfy.model import Graph
+from comfyfleet.comfy.graph.load import Source
 from comfyfleet.pool.blocks import Blocks
 from comfyfleet.pool.conduct import Conductor
 from comfyfleet.pool.errors import PoolClosed
@@ -139,7 +139,7 @@ class Pool:
 
     async def run(
         self,
-        graph: Graph,
+        graph: Source,
         *,
         priority: int = 0,
         metadata: Mapping[str, Any] | None = None,
@@ -170,7 +170,7 @@ class Pool:
 
     async def submit(
         self,
-        graph: Graph,
+        graph: Source,
         *,
         priority: int = 0,
         metadata: Mapping[str, Any] | None = None,
@@ -181,7 +181,10 @@ class Pool:
         deadline_s: float | None = None,
         attempts_max: int | None = None,
     ) -> JobHandle:
-        """Queues it. `inputs` are files for (node, input); `servers` the names of those it may run on."""
+        """Queues it. `graph`: API format, as a mapping, JSON text or a Path. `inputs`: files for (node, input).
+
+        `servers`: the names of those it may run on.
+        """
         self._check_open()
         job = await prepare_job(
             graph,

@@ -1,5 +1,6 @@
 """A graph and its wishes become a job for the queue: frozen, hashed, its input files named by content."""
 
+import asyncio
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -8,15 +9,15 @@ from typing import Any
 import msgspec
 
 from comfyfleet.comfy.errors import InvalidGraph
-from comfyfleet.comfy.graph.hashes import content_hash, structure_hash
-from comfyfleet.comfy.model import Graph
+from comfyfleet.comfy.graph.hashes import hash_graph
+from comfyfleet.comfy.graph.load import Source, load_graph
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.pool.inputs import GivenInput, bind, name_by_content
 from comfyfleet.pool.model import NodeInput, QueuedJob
 
 
 async def prepare_job(
-    graph: Graph,
+    source: Source,
     *,
     priority: int,
     metadata: Mapping[str, Any] | None,
@@ -28,15 +29,15 @@ async def prepare_job(
     attempts_max: int,
     now: float,
 ) -> QueuedJob:
-    job_id = str(new_id())
-    frozen = _copied(graph)
+    graph = await _loaded(source)
     files = await name_by_content(inputs or {})
-    named = bind(frozen, {key: file.name for key, file in files.items()})
+    named = bind(graph, {key: file.name for key, file in files.items()})
+    hashes = hash_graph(named)
     return QueuedJob(
-        id=job_id,
+        id=str(new_id()),
         graph=named,
-        structure_hash=structure_hash(named),
-        content_hash=content_hash(named),
+        structure_hash=hashes.structure,
+        content_hash=hashes.content,
         priority=priority,
         metadata=MappingProxyType(dict(metadata or {})),
         inputs=files,
@@ -49,18 +50,13 @@ async def prepare_job(
     )
 
 
-def _copied(graph: Graph) -> dict[str, Any]:
-    """The caller may go on changing its own: with the next seed, say."""
-    try:
-        copied = msgspec.json.decode(msgspec.json.encode(graph))
-    except (TypeError, ValueError, msgspec.MsgspecError):
-        raise InvalidGraph("The graph is no JSON.") from None
-    if not isinstance(copied, dict) or not copied:
-        raise InvalidGraph("A graph is a JSON object of nodes, and not an empty one.")
-    for node, body in copied.items():
-        if not isinstance(body, dict) or not isinstance(body.get("class_type"), str):
-            raise InvalidGraph(
-                f"Node {node!r} has no class_type. Save the workflow in API format.",
-                node=node,
-            )
-    return copied
+async def _loaded(source: Source) -> dict[str, Any]:
+    """Checked, and our own: the caller may go on changing its graph, with the next seed, say."""
+    if isinstance(source, Path):
+        return await asyncio.to_thread(load_graph, source)
+    if isinstance(source, Mapping):
+        try:
+            source = msgspec.json.encode(source)
+        except (TypeError, ValueError, RecursionError):
+            raise InvalidGraph("The graph holds something that is no JSON.") from None
+    return load_graph(source)

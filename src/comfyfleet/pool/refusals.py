@@ -1,6 +1,7 @@
 """Errors on the way to a server, as outcomes. Nothing has run, or nobody knows whether it has."""
 
 import re
+from collections.abc import Iterable
 
 from comfyfleet.comfy.errors import AccessRefused, OutputGone, PromptRefused, UploadRefused
 from comfyfleet.comfy.failures import failure_of_refusal
@@ -39,6 +40,11 @@ def lacks_something(refused: PromptRefused) -> bool:
     if refused.type in _MISSING_NODE and not refused.node_errors:
         return True
     return any(_names_a_weight(error) or error.type in _MISSING_NODE for error in refused.node_errors)
+
+
+def names_any(refused: PromptRefused, files: Iterable[str]) -> bool:
+    said = " ".join(f"{error.message} {error.details}" for error in refused.node_errors)
+    return any(name in said for name in files)
 
 
 def _names_a_weight(error: NodeError) -> bool:
