@@ -33,12 +33,12 @@ class _Link(msgspec.Struct, gc=False, forbid_unknown_fields=True, array_like=Tru
     slot: int
 
 
-class _Node(msgspec.Struct, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """A node as ComfyUI writes it. Others are hashed too, by the longer way."""
+class _Node(msgspec.Struct, gc=False, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A node as ComfyUI writes it; others are hashed by the longer way. The encoder keeps fields in this order."""
 
+    meta: _Meta | msgspec.UnsetType = msgspec.field(name="_meta", default=msgspec.UNSET)
     class_type: str
     inputs: dict[str, _Link | str | int | float | bool | dict[str, Any] | None]
-    meta: _Meta | msgspec.UnsetType = msgspec.field(name="_meta", default=msgspec.UNSET)
 
 
 # Where the class stands among the inputs kept: every input has a name (`check_graph`).
