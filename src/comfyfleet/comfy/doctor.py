@@ -138,7 +138,8 @@ def _time(seen: Examined) -> Iterator[Finding]:
     if seen.clock_off_s is None:
         return
     off = abs(seen.clock_off_s) > CLOCK_OFF_S_MAX
-    text = f"Its clock is {abs(seen.clock_off_s):.0f} s {'ahead of' if seen.clock_off_s > 0 else 'behind'} ours."
+    way = "ahead of" if seen.clock_off_s > 0 else "behind"
+    text = f"Its clock is {abs(seen.clock_off_s):.0f} s {way} ours." if off else "Its clock goes as ours."
     advice = "Set it by NTP: times in its history and logs are wrong." if off else ""
     yield Finding("clock", Verdict.WARNING if off else Verdict.FINE, text, advice)
 

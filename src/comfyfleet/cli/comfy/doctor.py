@@ -2,13 +2,12 @@
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from comfyfleet.cli.output import AsJson, console, plain, print_json
+from comfyfleet.cli.output import console, plain, print_json
 from comfyfleet.comfy.address import parse_address
 from comfyfleet.comfy.doctor import Finding, Verdict, judge, worst
 from comfyfleet.comfy.examine import examine
@@ -18,20 +17,7 @@ EXIT_CODES = {Verdict.FINE: 0, Verdict.NOTE: 0, Verdict.WARNING: 7, Verdict.PROB
 STYLES = {Verdict.FINE: "green", Verdict.NOTE: "cyan", Verdict.WARNING: "yellow", Verdict.PROBLEM: "bold red"}
 
 
-def doctor(
-    url: Annotated[str, typer.Argument(help="The server, such as http://127.0.0.1:8188.")],
-    workflow: Annotated[
-        Path | None, typer.Option(help="Is everything there that this workflow needs? Either format.")
-    ] = None,
-    bearer: Annotated[
-        str | None, typer.Option(envvar="COMFYFLEET_COMFY_BEARER", help="A token, where a proxy asks for one.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Look a ComfyUI server over: version, devices, socket, who else can use it, what a workflow lacks. Only reads.
-
-    Exit codes: 0 fine, 6 it cannot be reached, 7 something should be changed, 8 something will not work.
-    """
+def run_doctor(url: str, *, workflow: Path | None, bearer: str | None, as_json: bool) -> None:
     wanted = None if workflow is None else read_workflow(workflow)
     address = parse_address(url, bearer=bearer)
     examined = asyncio.run(examine(address, workflow=wanted))

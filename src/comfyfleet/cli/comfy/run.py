@@ -3,21 +3,20 @@
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from comfyfleet.api.logs import configure_logs
 from comfyfleet.cli.comfy.progress import Bar, Previews, follow
 from comfyfleet.cli.comfy.values import Given, UnknownName, bind_given, parse_pairs
-from comfyfleet.cli.output import AsJson, print_json
+from comfyfleet.cli.output import print_json
 from comfyfleet.comfy.cloud import CloudConnector
 from comfyfleet.comfy.connector import Connector
-from comfyfleet.comfy.errors import InterfaceFormat
 from comfyfleet.comfy.graph import find_placeholders, is_interface_format, load_graph, read_workflow
 from comfyfleet.comfy.model import FailureClass
 from comfyfleet.comfy.outputs import manifest
@@ -26,7 +25,6 @@ from comfyfleet.kernel.errors import FleetError, InvalidInput
 from comfyfleet.pool import JobResult, Pool, RunCancelled, RunFailed
 
 CLOUD = "cloud"
-LOCAL = "http://127.0.0.1:8188"
 CANCEL_S = 20.0
 INTERRUPTED = 130
 FAILED = 1
@@ -53,44 +51,32 @@ class Wanted:
     attempts_max: int
 
 
-def run(
-    workflow: Annotated[Path, typer.Argument(help="The workflow: API format, or the interface's where it is exact.")],
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="name=value: a placeholder, node.input, or an input's name.")
-    ] = None,
-    input_: Annotated[
-        list[str] | None, typer.Option("--input", help="name=file: uploaded, and put where the name says.")
-    ] = None,
-    server: Annotated[
-        list[str] | None, typer.Option(help=f"A server's URL, or 'cloud' for Comfy Cloud. Several times: a pool. [{LOCAL}]")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("out"),
-    output_node: Annotated[str | None, typer.Option(help="The node whose files come first.")] = None,
-    deadline_s: Annotated[float, typer.Option(min=1, help="Longer than this it may not take, all attempts together.")] = 3600,
-    attempts: Annotated[int, typer.Option(min=1, help="On how many servers it may be tried.")] = 3,
-    bearer: Annotated[
-        str | None, typer.Option(envvar="COMFYFLEET_COMFY_BEARER", help="A token, where a proxy asks for one.")
-    ] = None,
-    as_json: AsJson = False,
+def run_workflow(
+    workflow: Path,
+    *,
+    sets: Sequence[str],
+    files: Sequence[str],
+    servers: Sequence[str],
+    out: Path,
+    output_node: str | None,
+    deadline_s: float,
+    attempts_max: int,
+    bearer: str | None,
+    as_json: bool,
 ) -> None:
-    """Run a workflow on ComfyUI servers, with progress, previews in OUT/previews and a manifest.json in OUT.
-
-    Exit codes: 0 done, 1 it ran and failed, 2 refused (the workflow, a value, a file), 6 no server to run it,
-    130 stopped by Ctrl-C, on the server too.
-    """
     configure_logs("auto", "critical")
     wanted = Wanted(
         workflow=read_workflow(workflow),
-        sets=parse_pairs(set_ or [], option="--set"),
-        files=parse_pairs(input_ or [], option="--input"),
+        sets=parse_pairs(sets, option="--set"),
+        files=parse_pairs(files, option="--input"),
         out=out,
         output_node=output_node,
         deadline_s=deadline_s,
-        attempts_max=attempts,
+        attempts_max=attempts_max,
     )
     started = time.monotonic()
     try:
-        result = asyncio.run(_run(wanted, server or [LOCAL], bearer=bearer, quiet=as_json))
+        result = asyncio.run(_run(wanted, servers, bearer=bearer, quiet=as_json))
     except KeyboardInterrupt:
         typer.echo("Stopped.", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -103,7 +89,7 @@ def run(
     _tell(result, out, seconds=time.monotonic() - started, as_json=as_json)
 
 
-async def _run(wanted: Wanted, servers: list[str], *, bearer: str | None, quiet: bool) -> JobResult:
+async def _run(wanted: Wanted, servers: Sequence[str], *, bearer: str | None, quiet: bool) -> JobResult:
     async with AsyncExitStack() as stack:
         bar = stack.enter_context(Bar(quiet=quiet))
         connectors = await _reachable([_connector(server, bearer=bearer) for server in servers], bar)
