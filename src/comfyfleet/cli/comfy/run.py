@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -15,7 +16,7 @@ from comfyfleet.api.logs import configure_logs
 from comfyfleet.cli.comfy.progress import Bar, Previews, follow
 from comfyfleet.cli.comfy.values import Given, UnknownName, bind_given, parse_pairs
 from comfyfleet.cli.output import print_json
-from comfyfleet.comfy.cloud import CloudConnector
+from comfyfleet.comfy.cloud import CLOUD_URL, CloudConnector, CloudSettings
 from comfyfleet.comfy.connector import Connector
 from comfyfleet.comfy.graph import find_placeholders, is_interface_format, load_graph, read_workflow
 from comfyfleet.comfy.model import FailureClass
@@ -25,6 +26,7 @@ from comfyfleet.kernel.errors import FleetError, InvalidInput
 from comfyfleet.pool import JobResult, Pool, RunCancelled, RunFailed
 
 CLOUD = "cloud"
+CLOUD_URL_VARIABLE = "COMFY_CLOUD_URL"
 CANCEL_S = 20.0
 INTERRUPTED = 130
 FAILED = 1
@@ -101,7 +103,9 @@ async def _run(wanted: Wanted, servers: Sequence[str], *, bearer: str | None, qu
 
 
 def _connector(server: str, *, bearer: str | None) -> Connector:
-    return CloudConnector() if server == CLOUD else SelfHosted(server, bearer=bearer)
+    if server != CLOUD:
+        return SelfHosted(server, bearer=bearer)
+    return CloudConnector(settings=CloudSettings(url=os.environ.get(CLOUD_URL_VARIABLE) or CLOUD_URL))
 
 
 async def _reachable(connectors: list[Connector], bar: Bar) -> list[Connector]:
