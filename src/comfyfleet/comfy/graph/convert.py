@@ -16,7 +16,6 @@ from comfyfleet.comfy.graph.interface import (
     DrawnNode,
     DrawnWorkflow,
     Level,
-    LinkId,
     Slot,
     read_interface,
 )
@@ -27,7 +26,7 @@ PRIMITIVE = "PrimitiveNode"
 REROUTE = "Reroute"
 DRAWN_ONLY = frozenset(["Note", "MarkdownNote", "Label (rgthree)", "Bookmark (rgthree)", PRIMITIVE, REROUTE])
 BROWSER_ONLY = frozenset(["SetNode", "GetNode", "Reroute (rgthree)"])
-HOPS_MAX = 400  # one link through reroutes and subgraphs; the recursion below it must end before Python's does
+HOPS_MAX = 1_000  # of one link, through reroutes and subgraphs
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,15 @@ class Place:
     @property
     def depth(self) -> int:
         return 0 if self.outer is None else 1 + self.outer.depth
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """An output that is looked at on the way back."""
+
+    place: Place
+    node: str
+    slot: int
 
 
 def convert_workflow(
@@ -156,53 +164,39 @@ class _Converter:
     # ── where a link comes from ─────────────────────────────────────────────────────────────
 
     def _origin_of(self, place: Place, slot: Slot, path: str) -> Origin:
-        if slot.link is None:
-            return None
+        """Back along the link, through everything that only passes it on."""
         try:
-            return self._follow(place, slot.link, slot.type, HOPS_MAX)
+            found: Spot | Origin = _behind(place, slot)
+            for _ in range(HOPS_MAX):
+                if not isinstance(found, Spot):
+                    return found
+                found = self._step(found, slot.type)
+            raise InvalidGraph("is linked in a circle, or through too many reroutes")
         except InvalidGraph as problem:
+            if problem.node is not None:
+                raise
             raise InvalidGraph(problem.problem, node=path, input_name=slot.name) from None
 
-    def _follow(self, place: Place, link_id: LinkId, wanted: str, hops: int) -> Origin:
-        link = place.level.links.get(link_id)
-        if link is None:
-            raise InvalidGraph(f"has the link {link_id}, which does not exist")
-        return self._output_of(place, link.origin, link.origin_slot, wanted, hops - 1)
-
-    def _output_of(self, place: Place, node_id: str, slot: int, wanted: str, hops: int) -> Origin:
-        if hops <= 0:
-            raise InvalidGraph("is linked in a circle, or through too many reroutes")
-        if node_id == INPUT_NODE and place.outer is not None:
-            return self._from_outside(place, slot, wanted, hops)
-        node = place.level.nodes.get(node_id)
+    def _step(self, spot: Spot, wanted: str) -> Spot | Origin:
+        place, slot = spot.place, spot.slot
+        if spot.node == INPUT_NODE and place.outer is not None:
+            return _from_outside(place, slot)
+        node = place.level.nodes.get(spot.node)
         if node is None:
-            raise InvalidGraph(f"is linked to node {place.prefix}{node_id}, which does not exist")
+            raise InvalidGraph(f"is linked to node {place.prefix}{spot.node}, which does not exist")
         if node.type == PRIMITIVE:
             return _primitive_value(node)
         if node.mode == MUTED:
             return None
         if node.mode == BYPASSED:
-            return self._follow_slot(place, self._bypass(node, slot, wanted), wanted, hops)
+            return _behind(place, self._bypass(node, slot, wanted))
         if node.type == REROUTE:
-            return self._follow_slot(place, node.inputs[0] if node.inputs else None, wanted, hops)
+            return _behind(place, node.inputs[0] if node.inputs else None)
         if node.type in self.workflow.subgraphs:
             inside = self._inside(place, node)
             link = inside.level.link_to_output(slot)
-            return None if link is None else self._output_of(inside, link.origin, link.origin_slot, wanted, hops - 1)
+            return None if link is None else Spot(inside, link.origin, link.origin_slot)
         return None if node.type in DRAWN_ONLY else Source(place.path_of(node), slot)
-
-    def _follow_slot(self, place: Place, slot: Slot | None, wanted: str, hops: int) -> Origin:
-        return None if slot is None or slot.link is None else self._follow(place, slot.link, wanted, hops)
-
-    def _from_outside(self, place: Place, slot: int, wanted: str, hops: int) -> Origin:
-        outer, node = place.outer, place.node
-        if outer is None or node is None or not 0 <= slot < len(place.level.inputs):
-            raise InvalidGraph("is linked to an input that its subgraph does not have")
-        name = place.level.inputs[slot].name
-        found = next((each for each in node.inputs if each.name == name), None)
-        if found is not None and found.link is not None:
-            return self._follow(outer, found.link, wanted, hops)
-        return Constant(place.promoted[name]) if place.promoted.get(name) is not None else None
 
     def _bypass(self, node: DrawnNode, slot: int, wanted: str) -> Slot | None:
         """A bypassed node passes on the input of the same place, or else the first of a type that fits."""
@@ -224,6 +218,27 @@ class _Converter:
         drawn = {each.name: each for each in node.inputs}
         defined = [drawn.pop(each.name, Slot(each.name, each.type)) for each in definition.slots]
         return [*defined, *drawn.values()]
+
+
+def _behind(place: Place, slot: Slot | None) -> Spot | None:
+    if slot is None or slot.link is None:
+        return None
+    link = place.level.links.get(slot.link)
+    if link is None:
+        raise InvalidGraph(f"has the link {slot.link}, which does not exist")
+    return Spot(place, link.origin, link.origin_slot)
+
+
+def _from_outside(place: Place, slot: int) -> Spot | Origin:
+    """From inside a subgraph to what its node is given: a link, or a value of its own."""
+    outer, node = place.outer, place.node
+    if outer is None or node is None or not 0 <= slot < len(place.level.inputs):
+        raise InvalidGraph("is linked to an input that its subgraph does not have")
+    name = place.level.inputs[slot].name
+    linked = _behind(outer, next((each for each in node.inputs if each.name == name), None))
+    if linked is None and place.promoted.get(name) is not None:
+        return Constant(place.promoted[name])
+    return linked
 
 
 def _promoted_values(node: DrawnNode, level: Level, path: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What of a graph its users could set: candidates for the properties of a workflow, with types, names and ranges."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -8,7 +9,7 @@ from typing import Any
 
 from comfyfleet.comfy.graph.bind import PLACEHOLDER
 from comfyfleet.comfy.graph.check import is_link, links_of
-from comfyfleet.comfy.graph.definitions import SEED_NAMES, InputDefinition, NodeDefinition, ObjectInfo, find_definition
+from comfyfleet.comfy.graph.definitions import InputDefinition, NodeDefinition, ObjectInfo, find_definition
 from comfyfleet.comfy.graph.files import names_model_file
 from comfyfleet.comfy.graph.outputs import title_of
 from comfyfleet.comfy.model import Graph
@@ -48,6 +49,7 @@ TEXT_NAMES = frozenset(
     ["text", "prompt", "positive_prompt", "negative_prompt", "text_g", "text_l", "string", "caption"]
 )
 NOT_FOR_USERS = frozenset(["filename_prefix"])
+USUAL_TITLES = ["CLIP Text Encode (Prompt)", "Load Image", "Load Video"]
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif")
 FILMS = (".mp4", ".webm", ".mov", ".mkv", ".avi", ".m4v")
 MEDIA_NAMES = frozenset(["image", "images", "mask", "video", "file"])
@@ -63,7 +65,7 @@ def list_inputs(graph: Graph, object_info: ObjectInfo | None = None) -> tuple[Gr
     """
     found = [candidate for node_id in graph for candidate in _of_node(graph, node_id, object_info)]
     ordered = sorted(found, key=lambda each: (each.placeholder is None, ORDER.index(each.type)))
-    return tuple(_uniquely_named(_named(graph, ordered)))
+    return tuple(_uniquely_named(_named(graph, ordered, object_info or {})))
 
 
 def _of_node(graph: Graph, node_id: str, object_info: ObjectInfo | None) -> Iterator[GraphInput]:
@@ -113,7 +115,7 @@ def _known_type(known: InputDefinition) -> InputType | None:
         if _is_on(known, "video_upload"):
             return InputType.VIDEO
         return None if _is_on(known, "audio_upload") else InputType.CHOICE
-    return InputType.SEED if known.is_seed and known.name in SEED_NAMES else TYPES.get(known.type)
+    return InputType.SEED if known.is_seed and "seed" in known.name else TYPES.get(known.type)
 
 
 def _guessed_type(class_type: str, name: str, value: Any) -> InputType | None:
@@ -121,7 +123,7 @@ def _guessed_type(class_type: str, name: str, value: Any) -> InputType | None:
         case bool():
             return InputType.BOOLEAN
         case int():
-            return InputType.SEED if name in SEED_NAMES else InputType.INTEGER
+            return InputType.SEED if "seed" in name else InputType.INTEGER
         case float():
             return InputType.NUMBER
         case str():
@@ -161,21 +163,27 @@ def _number(value: Any) -> int | float | None:
 # ── names ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _named(graph: Graph, candidates: list[GraphInput]) -> Iterator[GraphInput]:
+def _named(graph: Graph, candidates: list[GraphInput], object_info: ObjectInfo) -> Iterator[GraphInput]:
     roles = _prompt_roles(graph)
-    siblings: dict[str, int] = {}
-    for each in candidates:
-        siblings[each.node] = siblings.get(each.node, 0) + 1
+    siblings = Counter(each.node for each in candidates)
     for each in candidates:
         words = each.input_name.replace("_", " ").replace(".", " ")
-        is_titled = each.label not in (each.class_type, "") and _slug(each.label) != _slug(each.class_type)
-        label = each.label if siblings[each.node] == 1 and is_titled else f"{each.label}: {words}"
+        title = _given_title(each, object_info)
+        label = title if title and siblings[each.node] == 1 else f"{each.label}: {words}"
         if each.placeholder is not None:
             yield replace(each, name=each.placeholder, label=each.placeholder.replace("_", " "))
         elif each.type is InputType.TEXT and each.node in roles:
-            yield replace(each, name=roles[each.node], label=label)
+            role = roles[each.node]
+            yield replace(each, name=role, label=title or role.replace("_", " ").capitalize())
         else:
             yield replace(each, name=_slug(each.input_name) or "value", label=label)
+
+
+def _given_title(candidate: GraphInput, object_info: ObjectInfo) -> str | None:
+    """None where the interface gave it: the class by its name or by its display name."""
+    definition = find_definition(object_info, candidate.class_type)
+    usual = [candidate.class_type, definition.title if definition else "", *USUAL_TITLES]
+    return None if _slug(candidate.label) in map(_slug, usual) else candidate.label
 
 
 def _uniquely_named(candidates: Iterator[GraphInput]) -> Iterator[GraphInput]:

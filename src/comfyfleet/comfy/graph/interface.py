@@ -127,9 +127,15 @@ def _read_slot(slot: Mapping[str, Any]) -> Slot:
     return Slot(
         name=str(slot.get("name", "")),
         type=str(slot.get("type", "*")),
-        link=slot.get("link"),
+        link=_link_id(slot.get("link")),
         is_widget=bool(slot.get("widget")),
     )
+
+
+def _link_id(given: Any) -> LinkId | None:
+    if given is not None and not isinstance(given, (int, str)):
+        raise TypeError(f"the link {given!r}")
+    return given
 
 
 def _read_link(link: Any) -> DrawnLink:
@@ -139,4 +145,6 @@ def _read_link(link: Any) -> DrawnLink:
     else:
         parts = list(link[:5])
     link_id, origin, origin_slot, target, target_slot = parts
-    return DrawnLink(link_id, str(origin), int(origin_slot), str(target), int(target_slot))
+    if (checked := _link_id(link_id)) is None:
+        raise TypeError("a link without an id")
+    return DrawnLink(checked, str(origin), int(origin_slot), str(target), int(target_slot))
