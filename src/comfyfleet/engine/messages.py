@@ -19,6 +19,7 @@ SEND_WITHIN_S = 60.0
 
 class BinaryEvent(IntEnum):
     PREVIEW_IMAGE = 1
+    TEXT = 3
     PREVIEW_IMAGE_WITH_METADATA = 4
 
 
@@ -132,3 +133,8 @@ def preview_frame(preview: Preview, facts: Mapping[str, Any], *, with_metadata: 
         return struct.pack(">II", BinaryEvent.PREVIEW_IMAGE, image_type) + preview.image
     words = json.dumps({**facts, "image_type": f"image/{preview.format.lower()}"}).encode()
     return struct.pack(">II", BinaryEvent.PREVIEW_IMAGE_WITH_METADATA, len(words)) + words + preview.image
+
+
+def text_frame(node_id: str, text: str) -> bytes:
+    name = node_id.encode()
+    return struct.pack(">II", BinaryEvent.TEXT, len(name)) + name + text.encode()

@@ -79,6 +79,7 @@ class Context:
     prompt_id: str = ""
     graph: Mapping[str, Any] = field(default_factory=dict)
     extra_pnginfo: Mapping[str, Any] | None = None
+    preview_method: str | None = None  # `extra_data.preview_method`: what the client wants to see on the way
     report: Callable[[float, float, Preview | None], None] = _no_progress
     # Between the parts of work too small to report: raises Interrupted, says nothing to the client.
     check: Callable[[], None] = _no_interrupt

@@ -143,7 +143,10 @@ class PromptRun:
             prompt_id=self._queued.prompt_id,
             graph=self._queued.graph,
             extra_pnginfo=self._queued.extra_data.get("extra_pnginfo"),
+            preview_method=self._queued.extra_data.get("preview_method"),
             report=self._reporter(node_id),
+            check=self._check_interrupt,
+            say=lambda text: self._telling.say(node_id, text),
         )
         slots, ui = run_over_lists(node, given, context, before_each=self._check_interrupt)
         meta = None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from comfyfleet.engine.faults import PromptFaults
-from comfyfleet.engine.messages import Drop, Hub, Letter
+from comfyfleet.engine.messages import Drop, Hub, Letter, text_frame
 from comfyfleet.engine.node import Preview
 from comfyfleet.engine.progress import ProgressState
 
@@ -58,6 +58,10 @@ class Telling:
         self._tell("progress", facts, broadcast=True)
         if preview is not None and not with_metadata:
             self._preview(node_id, preview)
+
+    def say(self, node_id: str, text: str) -> None:
+        if not self.quiet and self._may_send():
+            self._hub.post(Letter(text_frame(node_id, text), self._client_id))
 
     def _preview(self, node_id: str, preview: Preview) -> None:
         if not self.quiet and self._may_send():

@@ -56,13 +56,13 @@ def type_name(error: BaseException) -> str:
 
 def _unknown_class(graph: Graph, registry: Registry) -> Problem | None:
     for node_id, node in graph.items():
-        if "class_type" not in node:
-            title, class_type = None, None
+        class_type = node.get("class_type")  # a node that is no object is trouble, on the real server too
+        if class_type is None:
+            title = None
             message = (
                 f"Node 'ID #{node_id}' has no class_type. The workflow may be corrupted or a custom node is missing."
             )
-        elif node["class_type"] not in registry:
-            class_type = node["class_type"]
+        elif class_type not in registry:
             title = node.get("_meta", {}).get("title", class_type)
             message = f"Node '{title}' not found. The custom node may not be installed."
         else:

@@ -1,0 +1,60 @@
+"""The recordings in the order they were made: most of them by one server, whose history and files grew on the way."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from comfyfleet.engine.engine import Engine
+from comfyfleet.engine.nodes import NODES
+from comfyfleet.engine.server import serve_here
+from tools.conformance.normal import Side
+from tools.conformance.replay import Findings, Place, Replay
+from tools.conformance.standins import Pace, build_stand_ins
+from tools.conformance.unsupported import RECORDINGS
+
+FOLDER = Path(__file__).parents[2] / "tests" / "recordings" / "v0.33.0"
+ONE_SERVER = (
+    "a1_success_image_nodes",
+    "a2_success_ksampler_previews",
+    "a3_feature_flags_and_preview_metadata",
+    "b1_cached_resubmission",
+    "c1_validation_errors",
+    "d1_execution_errors",
+    "e1_interrupt",
+    "f1_queue_and_history_ops",
+    "g1_ws_disconnect_reconnect",
+    "h1_uploads_and_view_paths",
+    "k1_output_kinds",
+    "l1_submit_options",
+    "i1_endpoints",
+)
+
+
+def all_series() -> list[tuple[str, ...]]:
+    """Every recording there is, but for those that are unsupported as a whole."""
+    others = sorted(path.stem for path in FOLDER.glob("*.jsonl") if path.stem not in ONE_SERVER)
+    return [ONE_SERVER, *((name,) for name in others if name not in RECORDINGS)]
+
+
+async def run_all(only: Sequence[str] = ()) -> dict[str, Findings]:
+    found: dict[str, Findings] = {}
+    for series in all_series():
+        wanted = [name for name in series if not only or name in only or name.split("_")[0] in only]
+        if wanted:
+            found |= await run_series(wanted)
+    return found
+
+
+async def run_series(recordings: Sequence[str]) -> dict[str, Findings]:
+    pace = Pace()
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        stand_ins = list(build_stand_ins(FOLDER / "object_info_core_nodes.json", pace))
+        engine = Engine(Path(folder), nodes=[*NODES, *stand_ins])
+        async with serve_here(engine) as url:
+            recorded, own = Side("/ComfyUI"), Side(str(engine.folders.root))
+            for name in recordings:
+                path = FOLDER / f"{name}.jsonl"
+                place = Place(url, engine.folders.root, engine.registry, pace, recorded, own)
+                found[name] = await Replay(name, path, place).run()
+    return found

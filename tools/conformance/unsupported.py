@@ -1,0 +1,25 @@
+"""What of the recordings the engine does not do, each with its reason. The test holds this list to the truth: a case
+that works must leave it, a case that does not must be in it."""
+
+# Whole recordings.
+RECORDINGS: dict[str, str] = {
+    "e2_interrupt_race_and_latency": "the engine's blur can be interrupted in its course, the real one runs to its end",
+    "g2_stalled_websocket_reader": "the graph of 300 nodes was left out of the file",
+    "j1_restart_sigint": "a restart needs a process of its own: tests/contract/engine/test_process.py",
+    "j1_restart_sigkill": "as j1_restart_sigint",
+    "j1_restart_sigterm": "as j1_restart_sigint",
+    "m2_assets_enabled": "the engine has no assets",
+    "n1_cache_flag_cache_lru_10": "the engine has the default cache only",
+    "n1_cache_flag_cache_none": "the engine has the default cache only",
+    "n2_model_reload_cache_lru_20": "the engine has the default cache only",
+}
+
+# Single requests: recording, number of the request in it (from 0), method and path.
+_BEFORE = "counts prompts that are not in the recordings"
+REQUESTS: dict[str, str] = {
+    "d1_execution_errors #13 POST /prompt": "the words of torch's allocator; the engine names its own limit",
+    "f1_queue_and_history_ops #25 GET /api/jobs?limit=2": _BEFORE,
+    "f1_queue_and_history_ops #26 GET /api/jobs?limit=2&offset=2&sort_order=asc": _BEFORE,
+    "f1_queue_and_history_ops #27 GET /api/jobs?status=failed&limit=1": "as d1_execution_errors #13",
+    "f1_queue_and_history_ops #28 GET /api/jobs?status=cancelled": _BEFORE,
+}
