@@ -109,8 +109,18 @@ class Exchange:
     ) -> Answer:
         content = None if body is None else msgspec.json.encode(body)
         headers = {} if body is None else {"Content-Type": "application/json"}
-        request = self._http.build_request(method, route, params=params, content=content, headers=headers)
-        return await self.read(request, route=route, limit_s=limit_s, limit_bytes=limit_bytes)
+
+        async def once() -> Answer:
+            request = self._http.build_request(method, route, params=params, content=content, headers=headers)
+            return await self.read(request, route=route, limit_s=limit_s, limit_bytes=limit_bytes)
+
+        try:
+            return await once()
+        except ServerUnreachable as error:
+            if method != "GET" or not error.sent:
+                raise
+        # A connection that was kept may have been closed meanwhile. To read again does no harm.
+        return await once()
 
     def build(self, method: str, route: str, **given: Any) -> httpx2.Request:
         return self._http.build_request(method, route, **given)
@@ -129,6 +139,8 @@ class Exchange:
         self, request: httpx2.Request, *, route: str, limit_s: float, idle_s: float | None = None
     ) -> AsyncIterator[httpx2.Response]:
         """`limit_s` holds for everything to the end of the block, `idle_s` for the wait between two chunks."""
+        if self._http.is_closed:
+            raise ServerUnreachable(self.address.name, problem="the client has been closed", sent=False)
         quiet_s = min(limit_s, idle_s or limit_s)
         timeout = httpx2.Timeout(quiet_s, connect=min(CONNECT_S, quiet_s))
         request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
