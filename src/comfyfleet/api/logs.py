@@ -14,7 +14,7 @@ SECRET_NAME = re.compile(r"secret|password|token|authorization|cookie|signature|
 # values of a statement that failed (a traceback holds them), wherever they turn up.
 SECRET_TEXT = re.compile(
     r"cf_[0-9a-f]{16}_[\w-]+|(?<=/objects/)[\w.~-]+|(?<=token=)[\w.~-]+|whsec_[\w+/=-]+"
-    r"|(?<=X-Amz-Signature=)\w+|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"
+    r"|(?<=X-Amz-Signature=)\w+|(?<=X-Goog-Signature=)\w+|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"
     r"|\$argon2\w*\$[\w$+/=,.-]+|(?<=\[parameters: )[^\n]+|(?<=Failing row contains )[^\n]+",
 )
 

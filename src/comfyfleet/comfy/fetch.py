@@ -19,7 +19,7 @@ CHUNK_BYTES = 1 * MIB
 
 async def fetch_output(exchange: Exchange, limits: Limits, output: OutputFile, to: Path) -> FetchedFile:
     if output.text is not None:
-        return await _keep(output, to, _words(output.text))
+        return await keep(output, to, words_of(output.text))
     params = {"filename": output.filename, "subfolder": output.subfolder, "type": output.type}
     request = exchange.build("GET", "/view", params=params)
     async with exchange.stream(request, route="/view", limit_s=limits.view_s, idle_s=limits.idle_s) as response:
@@ -28,14 +28,14 @@ async def fetch_output(exchange: Exchange, limits: Limits, output: OutputFile, t
         if response.status_code != 200:
             raise Answer(exchange.address.name, "/view", response.status_code, b"").unexpected()
         chunks = exchange.chunks(response, route="/view", limit_bytes=limits.view_bytes, chunk_bytes=CHUNK_BYTES)
-        return await _keep(output, to, chunks)
+        return await keep(output, to, chunks)
 
 
-async def _words(text: str) -> AsyncIterator[bytes]:
+async def words_of(text: str) -> AsyncIterator[bytes]:
     yield text.encode(errors="replace")
 
 
-async def _keep(output: OutputFile, to: Path, chunks: AsyncIterator[bytes]) -> FetchedFile:
+async def keep(output: OutputFile, to: Path, chunks: AsyncIterator[bytes]) -> FetchedFile:
     digest = hashlib.sha256()
     size_bytes = 0
 

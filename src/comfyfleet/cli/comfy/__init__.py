@@ -3,6 +3,7 @@
 import typer
 
 from comfyfleet.cli.comfy.inspect import inspect
+from comfyfleet.cli.comfy.on_servers import doctor, run
 
 app = typer.Typer(no_args_is_help=True, help="ComfyUI servers and workflows, without a fleet.")
 
@@ -13,3 +14,5 @@ def comfy() -> None:
 
 
 app.command("inspect")(inspect)
+app.command("doctor")(doctor)
+app.command("run")(run)

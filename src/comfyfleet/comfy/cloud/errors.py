@@ -1,0 +1,99 @@
+"""What Comfy Cloud refuses, each with what to do about it. The key is in none of them.
+
+Unauthenticated   KeyMissing  KeyRefused
+Forbidden         NotYourJob
+Refused           CreditsSpent  SubscriptionInactive
+Unavailable       CloudBusy  CloudTrouble  SubmissionUnknown
+"""
+
+from comfyfleet.kernel.errors import Forbidden, Refused, Unauthenticated, Unavailable
+
+KEY_VARIABLE = "COMFY_CLOUD_API_KEY"
+
+
+class KeyMissing(Unauthenticated):
+    """There is no key to ask with."""
+
+    code = "cloud_key_missing"
+    text = "Set {variable} to a Comfy Cloud API key: https://platform.comfy.org/profile/api-keys makes one."
+
+    def __init__(self, variable: str = KEY_VARIABLE) -> None:
+        super().__init__(variable=variable)
+
+
+class KeyRefused(Unauthenticated):
+    """401: revoked, mistyped, or of another account."""
+
+    code = "cloud_key_refused"
+    text = "Comfy Cloud does not know this API key. Make a new one and set {variable}: {said}"
+
+    def __init__(self, *, said: str, variable: str = KEY_VARIABLE) -> None:
+        super().__init__(said=said, variable=variable)
+
+
+class CreditsSpent(Refused):
+    """402: the account cannot pay for this."""
+
+    code = "cloud_credits_spent"
+    text = "Comfy Cloud wants credits or another plan for this. Top up the account, then run it again: {said}"
+
+    def __init__(self, *, said: str) -> None:
+        super().__init__(said=said)
+
+
+class SubscriptionInactive(Refused):
+    """429 that no waiting mends: the plan has no access, or has ended."""
+
+    code = "cloud_subscription_inactive"
+    text = "This account's Comfy Cloud plan does not allow running workflows by API. Change or renew it: {said}"
+
+    def __init__(self, *, said: str) -> None:
+        super().__init__(said=said)
+
+
+class NotYourJob(Forbidden):
+    """403: the job, or the route, is another account's."""
+
+    code = "cloud_not_yours"
+    text = (
+        "Comfy Cloud does not let this key use {route}: it belongs to another account. Use that account's key: {said}"
+    )
+
+    def __init__(self, *, route: str, said: str) -> None:
+        super().__init__(route=route, said=said)
+
+
+class CloudBusy(Unavailable):
+    """429: too many requests or jobs, for longer than we wait. `retry_after_s` is None when the cloud does not say."""
+
+    code = "cloud_busy"
+    text = "Comfy Cloud takes no more of {route} for now. Try again {when}: {said}"
+
+    def __init__(self, *, route: str, retry_after_s: float | None, said: str) -> None:
+        self.retry_after_s = retry_after_s
+        when = "later" if retry_after_s is None else f"in {retry_after_s:.0f} s"
+        super().__init__(route=route, retry_after_s=retry_after_s, when=when, said=said)
+
+
+class CloudTrouble(Unavailable):
+    """5xx: the fault is on the other side."""
+
+    code = "cloud_trouble"
+    text = "Comfy Cloud has trouble of its own: {route} answered {status}. Trying again later is right: {said}"
+
+    def __init__(self, *, route: str, status: int, said: str) -> None:
+        self.status = status
+        super().__init__(route=route, status=status, said=said)
+
+
+class SubmissionUnknown(Unavailable):
+    """The prompt may run and cost, or may not: nobody answered, neither when posting nor when looking."""
+
+    code = "cloud_submission_unknown"
+    text = (
+        "Comfy Cloud may have taken prompt {prompt_id}: the answer was lost, and looking for it failed ({problem}). "
+        "Look in its job list for workflow id {prompt_id} before submitting again, so that it is not paid twice."
+    )
+
+    def __init__(self, *, prompt_id: str, problem: str) -> None:
+        super().__init__(prompt_id=prompt_id, problem=problem)

@@ -1,0 +1,65 @@
+"""Which server a job goes to. Pure: all it needs to know comes in."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from comfyfleet.pool.model import QueuedJob, ServerState
+
+Skips: TypeAlias = Callable[[str, str], bool]  # server, structure hash
+Warmth = Literal[0, 1, 2]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`load` is what it has of us, `depth` how much it may have: the next prompt waits before the current one ends."""
+
+    name: str
+    state: ServerState
+    load: int
+    depth: int
+    ready_at: float = 0.0  # the end of the grace after it came back
+    last_hash: str | None = None  # the structure it was given last
+    last_chosen: int = 0  # a counter: the longest unused goes first among equals
+    vram_total_bytes: int = 0
+
+
+def is_free(candidate: Candidate, *, now: float) -> bool:
+    """Online, not busy, past the grace."""
+    return candidate.state is ServerState.ONLINE and candidate.load < candidate.depth and candidate.ready_at <= now
+
+
+def choose(
+    job: QueuedJob, candidates: Iterable[Candidate], *, ran_last_on: str | None, skips: Skips, now: float
+) -> str | None:
+    """The best of the servers that may run it now; None: it waits.
+
+    A server that is empty beats one that is warm, so that no server waits; among the equally loaded the warm one wins.
+    """
+    allowed = [each for each in candidates if may_run(job, each, skips=skips)]
+    # A failed job waits for a server it has not failed on, if there is one, even when that one is busy now.
+    fresh = [each for each in allowed if each.name not in job.failed_on]
+    free = [each for each in fresh or allowed if is_free(each, now=now)]
+    if not free:
+        return None
+    return min(free, key=lambda each: _rank(job, each, ran_last_on)).name
+
+
+def may_run(job: QueuedJob, candidate: Candidate, *, skips: Skips) -> bool:
+    return (
+        candidate.state is ServerState.ONLINE
+        and (job.servers is None or candidate.name in job.servers)
+        and not skips(candidate.name, job.structure_hash)
+    )
+
+
+def warmth(job: QueuedJob, candidate: Candidate, ran_last_on: str | None) -> Warmth:
+    """2: what it was given last has this structure, so models and caches are there. 1: it was the last to run it."""
+    if candidate.last_hash == job.structure_hash:
+        return 2
+    return 1 if candidate.name == ran_last_on else 0
+
+
+def _rank(job: QueuedJob, candidate: Candidate, ran_last_on: str | None) -> tuple[float, ...]:
+    memory = -candidate.vram_total_bytes if job.wants_memory else 0
+    return (memory, candidate.load, -warmth(job, candidate, ran_last_on), candidate.last_chosen)

@@ -1,0 +1,83 @@
+"""Input files: named by their content, put on a server once, bound into the graph by what the server calls them."""
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import TypeAlias
+
+from comfyfleet.comfy.connector import Connector
+from comfyfleet.comfy.errors import InvalidGraph
+from comfyfleet.comfy.model import Graph, UploadedFile
+from comfyfleet.pool.model import InputFile, NodeInput
+
+GivenInput: TypeAlias = InputFile | Path | str | bytes
+
+SUBFOLDER = "comfyfleet"
+REMEMBERED_MAX = 10_000  # uploads of one server; one that is forgotten is sent again
+
+
+async def name_by_content(given: Mapping[NodeInput, GivenInput]) -> dict[NodeInput, InputFile]:
+    return {key: await _named(value) for key, value in given.items()}
+
+
+async def _named(given: GivenInput) -> InputFile:
+    file = given if isinstance(given, InputFile) else InputFile(Path(given) if isinstance(given, str) else given)
+    ending = PurePath(file.name or (file.source.name if isinstance(file.source, Path) else "")).suffix.lower()
+    digest = await asyncio.to_thread(_sha256, file.source)
+    return replace(file, name=f"{digest[:32]}{ending}")
+
+
+def _sha256(source: Path | bytes) -> str:
+    if isinstance(source, bytes):
+        return hashlib.sha256(source).hexdigest()
+    with source.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def bind(graph: Graph, values: Mapping[NodeInput, str]) -> Graph:
+    """The graph with these values in it; the one given is left as it is."""
+    bound = dict(graph)
+    for (node, name), value in values.items():
+        if node not in bound:
+            raise InvalidGraph(f"An input is given for node {node!r}, which the graph does not have.", node=node)
+        bound[node] = {**bound[node], "inputs": {**bound[node].get("inputs", {}), name: value}}
+    return bound
+
+
+class Uploads:
+    """What one server has of us. Two jobs that need the same file at once send it once."""
+
+    def __init__(self, connector: Connector) -> None:
+        self._connector = connector
+        self._sent: OrderedDict[str, asyncio.Task[UploadedFile]] = OrderedDict()
+
+    async def bind_inputs(self, graph: Graph, inputs: Mapping[NodeInput, InputFile]) -> Graph:
+        placed = {key: (await self._put(file)).as_input() for key, file in inputs.items()}
+        return bind(graph, placed)
+
+    def forget(self) -> None:
+        """It may have come back with an empty disk. What is on its way goes on, for those who wait for it."""
+        self._sent.clear()
+
+    async def close(self) -> None:
+        tasks = [task for task in self._sent.values() if not task.done()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _put(self, file: InputFile) -> UploadedFile:
+        task = self._sent.get(file.name)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = asyncio.create_task(self._send(file))
+            self._sent[file.name] = task
+            while len(self._sent) > REMEMBERED_MAX:
+                self._sent.popitem(last=False)
+        self._sent.move_to_end(file.name)
+        # A job that is cancelled must not take the file away from another one that waits for it.
+        return await asyncio.shield(task)
+
+    async def _send(self, file: InputFile) -> UploadedFile:
+        return await self._connector.upload(file.source, name=file.name, kind=file.kind, subfolder=SUBFOLDER)

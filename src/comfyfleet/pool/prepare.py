@@ -1,0 +1,62 @@
+"""A graph and its wishes become a job for the queue: frozen, hashed, its input files named by content."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from comfyfleet.comfy.errors import InvalidGraph
+from comfyfleet.comfy.graph.hashes import hash_graph
+from comfyfleet.comfy.graph.load import Source, load_graph
+from comfyfleet.kernel.ids import new_id
+from comfyfleet.pool.inputs import GivenInput, bind, name_by_content
+from comfyfleet.pool.model import NodeInput, QueuedJob
+
+
+async def prepare_job(
+    source: Source,
+    *,
+    priority: int,
+    metadata: Mapping[str, Any] | None,
+    inputs: Mapping[NodeInput, GivenInput] | None,
+    output_node: str | None,
+    save_to: Path | None,
+    servers: Collection[str] | None,
+    deadline_s: float,
+    attempts_max: int,
+    now: float,
+) -> QueuedJob:
+    graph = await _loaded(source)
+    files = await name_by_content(inputs or {})
+    named = bind(graph, {key: file.name for key, file in files.items()})
+    hashes = hash_graph(named)
+    return QueuedJob(
+        id=str(new_id()),
+        graph=named,
+        structure_hash=hashes.structure,
+        content_hash=hashes.content,
+        priority=priority,
+        metadata=MappingProxyType(dict(metadata or {})),
+        inputs=files,
+        output_node=output_node,
+        save_to=save_to,
+        servers=None if servers is None else frozenset(servers),
+        deadline_s=deadline_s,
+        attempts_max=attempts_max,
+        queued_at=now,
+    )
+
+
+async def _loaded(source: Source) -> dict[str, Any]:
+    """Checked, and our own: the caller may go on changing its graph, with the next seed, say."""
+    if isinstance(source, Path):
+        return await asyncio.to_thread(load_graph, source)
+    if isinstance(source, Mapping):
+        try:
+            source = msgspec.json.encode(source)
+        except (TypeError, ValueError, RecursionError):
+            raise InvalidGraph("The graph holds something that is no JSON.") from None
+    return load_graph(source)
