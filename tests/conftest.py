@@ -19,6 +19,9 @@ from comfyfleet.settings import Settings
 from tests.postgres import Cluster, postgres_cluster
 
 Engine = Literal["sqlite", "postgresql"]
+# Tests of real processes, sockets and seconds: on a machine that stands still for a while one of them may fail by its
+# own clock. They may try once more, and are named when they do (RERUN); in `make soak` nothing may.
+REAL_SECONDS = ("api", "browser", "chaos", "cli", "contract", "faults", "journeys")
 HISTORIES = {"central": CENTRAL_HISTORY, "tenant": TENANT_HISTORY}
 
 
@@ -59,6 +62,15 @@ class Databases:
         for name in self.made:
             if self.cluster is not None:
                 self.cluster.drop(name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("HYPOTHESIS_PROFILE") == "soak":
+        return
+    folders = tuple(str(Path(__file__).parent / name) + os.sep for name in REAL_SECONDS)
+    for item in items:
+        if str(item.path).startswith(folders):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(scope="session")

@@ -146,7 +146,9 @@ async def test_a_wake_that_comes_with_the_end_of_the_wait_is_not_lost(shop: Shop
     """Both in one turn of the loop: first the job comes, then the time is over."""
     polls, worker = shop.desks[0].polls, await shop.worker()
     [place] = (await shop.place()).values()
-    waiting = asyncio.create_task(polls._wait(a_poll(worker), frozenset([shop.workflow_id]), 0.05))
+    waiting = asyncio.create_task(
+        polls._wait(a_poll(worker), frozenset([shop.workflow_id]), 0.05, since=polls.room.calls)
+    )
     await until(lambda: len(polls.room) == 1)
     asyncio.get_running_loop().call_later(0.01, polls.wake, {place.lane: 1})
     time.sleep(0.1)  # noqa: ASYNC251 the loop stands still until both are due
