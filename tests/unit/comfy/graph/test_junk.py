@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from comfyfleet.comfy.errors import InvalidGraph
@@ -20,7 +20,7 @@ from comfyfleet.comfy.graph import (
     missing_models,
 )
 from tests.unit.comfy.graph.drawing import default_workflow
-from tests.unit.comfy.graph.graphs import node, object_info, text_to_image
+from tests.unit.comfy.graph.graphs import node, object_info, text_to_image, tried_often
 
 JUNK: list[Any] = [None, 0, -1, -10, 1.5, 1e9, True, "", "x", "-20", "{{a}}", [], [1], [[]], ["9", 0], {}, {"a": 1}]
 JUNK += [float("inf"), float("nan"), 10**400, [None], {"key": 1}, "x.pt"]
@@ -51,7 +51,7 @@ def answers(*works: Callable[[], Any]) -> None:
             continue
 
 
-@settings(max_examples=60, deadline=None)
+@tried_often
 @given(st.data())
 def test_spoilt_graphs_and_servers(data: st.DataObject) -> None:
     whole = text_to_image() | {"8": node("SaveVideo", video=["1", 0], format="mp4"), "9": node("LoadImage", image="x")}
@@ -68,7 +68,7 @@ def test_spoilt_graphs_and_servers(data: st.DataObject) -> None:
     bind_values(loaded, dict.fromkeys(find_placeholders(loaded), "value"))
 
 
-@settings(max_examples=60, deadline=None)
+@tried_often
 @given(st.data())
 def test_spoilt_workflows_and_servers(data: st.DataObject) -> None:
     workflow, server = spoilt(default_workflow().workflow(), data), spoilt(SERVER, data)
