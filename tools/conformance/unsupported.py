@@ -15,11 +15,12 @@ RECORDINGS: dict[str, str] = {
 }
 
 # Single requests: recording, number of the request in it (from 0), method and path.
-_BEFORE = "counts prompts that are not in the recordings"
+_BEFORE = "shows prompts that ran before, not all of them in the recordings"
 REQUESTS: dict[str, str] = {
     "d1_execution_errors #13 POST /prompt": "the words of torch's allocator; the engine names its own limit",
+    "f1_queue_and_history_ops #23 GET /history?max_items=1&offset=0": _BEFORE,
     "f1_queue_and_history_ops #25 GET /api/jobs?limit=2": _BEFORE,
     "f1_queue_and_history_ops #26 GET /api/jobs?limit=2&offset=2&sort_order=asc": _BEFORE,
-    "f1_queue_and_history_ops #27 GET /api/jobs?status=failed&limit=1": "as d1_execution_errors #13",
+    "f1_queue_and_history_ops #27 GET /api/jobs?status=failed&limit=1": _BEFORE,
     "f1_queue_and_history_ops #28 GET /api/jobs?status=cancelled": _BEFORE,
 }
