@@ -34,6 +34,9 @@ ITS_SECOND_HALF = (
     "i1_endpoints",
 )
 
+# Files of servers that ran before in the same folder: numbers go on from them.
+LEFT_BEHIND = {"n1_cache_flag_cache_ram": ("n1a_00007_.png", "n1b_00003_.png")}
+
 
 def all_series() -> list[tuple[str, ...]]:
     """Every recording there is, but for those that are unsupported as a whole."""
@@ -54,7 +57,7 @@ async def run_series(recordings: Sequence[str]) -> dict[str, Findings]:
     pace = Pace()
     found = {}
     with tempfile.TemporaryDirectory(prefix="conformance-") as above:
-        folder = _furnish(Path(above))
+        folder = _furnish(Path(above), LEFT_BEHIND.get(recordings[0], ()))
         stand_ins = list(build_stand_ins(FOLDER / "object_info_core_nodes.json", pace))
         engine = Engine(folder, nodes=[*NODES, *stand_ins])
         async with serve_here(engine) as url:
@@ -66,10 +69,13 @@ async def run_series(recordings: Sequence[str]) -> dict[str, Findings]:
     return found
 
 
-def _furnish(above: Path) -> Path:
-    """A folder as deep as the real server's, with what stood in its input folder from the start."""
+def _furnish(above: Path, left_behind: Sequence[str]) -> Path:
+    """A folder as deep as the real server's, with what stood there from the start."""
     folder = above / "comfy" / "ComfyUI"
     (folder / "input").mkdir(parents=True)
+    (folder / "output").mkdir()
+    for name in left_behind:
+        (folder / "output" / name).touch()
     Image.new("RGBA", (32, 32), (200, 30, 30, 128)).save(folder / "input" / "example.png")
     (folder / "input" / "corrupt.png").write_bytes(b"not a picture")
     return folder
