@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
-from urllib.request import getproxies
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
@@ -53,6 +54,7 @@ from comfyfleet.comfy.model import (
 )
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
+from comfyfleet.kernel.hosts import is_loopback
 from comfyfleet.kernel.secret import Secret
 
 KEY_VARIABLES = (KEY_VARIABLE, f"COMFYFLEET_{KEY_VARIABLE}")
@@ -80,6 +82,12 @@ def key_from_environment(environment: Mapping[str, str] = os.environ) -> Secret:
     return Secret(found)
 
 
+def _proxy_for(url: str) -> str | None:
+    """The surroundings' own: unlike one's servers, the cloud is out on the internet."""
+    host = urlsplit(url).hostname or ""
+    return None if is_loopback(host) or proxy_bypass(host) else getproxies().get("https")
+
+
 class CloudConnector:
     provider = "cloud"
     online = True  # there is no connection to lose; each request says for itself whether the cloud is there
@@ -100,7 +108,7 @@ class CloudConnector:
             url=settings.url,
             limits=settings.limits,
             clock=self._clock,
-            proxy=getproxies().get("https") if settings.url == CLOUD_URL else None,
+            proxy=_proxy_for(settings.url),
         )
         self._patience = Patience(self._clock, chance=chance)
         self._submission = Submission(self._client, self._clock, self._patience, settings.look_for_s)
