@@ -103,7 +103,8 @@ def _check(story: Story, seen: Seen) -> None:
     assert set(server.interrupted_ids) <= {ours}
     assert set(server.deleted_ids) <= {ours}
     assert server.runs.count(ours) <= 1
-    assert seen.took_s <= story.deadline_s + 30 + 3 * 5
+    # The time an interruption may take, and requests of 5 s that were under way: a look, a push, a last look.
+    assert seen.took_s <= story.deadline_s + 30 + 5 * 5
     match seen.outcome:
         case Completed(outputs=outputs):
             assert story.job.done
