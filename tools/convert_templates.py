@@ -71,10 +71,11 @@ def _convert(name: str, workflow: dict[str, Any], object_info: ObjectInfo) -> Co
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--object-info", type=Path, default=OBJECT_INFO, help="a server's GET /object_info")
+    parser.add_argument("--first", type=int, help="only so many of them")
     parser.add_argument("--all", action="store_true", help="a line a workflow")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     given = parser.parse_args()
-    found = list(convert_all(templates(), load_object_info(given.object_info)))
+    found = list(convert_all(templates()[: given.first], load_object_info(given.object_info)))
     if given.json:
         print(json.dumps({**summary(found), "conversions": [asdict(each) for each in found]}, indent=1))
     else:

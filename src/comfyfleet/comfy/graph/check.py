@@ -1,5 +1,6 @@
 """Is this a graph that a server could run? Each problem names its node and its input."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ from comfyfleet.comfy.graph.definitions import NodeDefinition, ObjectInfo, find_
 from comfyfleet.comfy.graph.limits import LIMITS, GraphLimits
 from comfyfleet.comfy.model import Graph
 
-SIDES = ("width", "height")
+SIZES = ("width", "height", "batch_size")
 
 
 def check_graph(graph: Graph, *, object_info: ObjectInfo | None = None, limits: GraphLimits = LIMITS) -> None:
@@ -73,7 +74,7 @@ def _link_problems(graph: Graph) -> Iterator[InvalidGraph]:
         for name, origin, slot in links_of(node):
             if origin not in graph:
                 yield InvalidGraph(f"is linked to node {origin}, which does not exist", node=node_id, input_name=name)
-            elif slot < 0 or slot != int(slot):
+            elif slot < 0 or slot % 1:
                 yield InvalidGraph(f"is linked to output {slot}, which cannot be", node=node_id, input_name=name)
 
 
@@ -115,17 +116,17 @@ def _cycle_problem(graph: Graph, waits_for: Mapping[str, set[str]]) -> InvalidGr
 
 def _size_problems(graph: Graph, limits: GraphLimits) -> Iterator[InvalidGraph]:
     for node_id, node in graph.items():
-        pixels: int | float = 1
-        for name in (*SIDES, "batch_size"):
-            value = node["inputs"].get(name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                continue
-            if abs(value) > limits.side_pixels:
-                problem = f"{value} is an absurd size; {limits.side_pixels} is the most"
-                yield InvalidGraph(problem, node=node_id, input_name=name)
-            pixels *= max(value, 1)
+        sizes = {name: value for name in SIZES if _is_number(value := node["inputs"].get(name))}
+        absurd = [name for name, value in sizes.items() if abs(value) > limits.side]
+        for name in absurd:
+            yield InvalidGraph(f"is an absurd size; {limits.side} is the most", node=node_id, input_name=name)
+        pixels = 1 if absurd else math.prod(max(value, 1) for value in sizes.values())
         if pixels > limits.pixels:
-            yield InvalidGraph(f"asks for {pixels:.0f} pixels; {limits.pixels} are the most", node=node_id)
+            yield InvalidGraph(f"asks for {pixels} pixels; {limits.pixels} are the most", node=node_id)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _server_problems(graph: Graph, object_info: ObjectInfo) -> Iterator[InvalidGraph]:

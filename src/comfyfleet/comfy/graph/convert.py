@@ -26,7 +26,6 @@ PRIMITIVE = "PrimitiveNode"
 REROUTE = "Reroute"
 DRAWN_ONLY = frozenset(["Note", "MarkdownNote", "Label (rgthree)", "Bookmark (rgthree)", PRIMITIVE, REROUTE])
 BROWSER_ONLY = frozenset(["SetNode", "GetNode", "Reroute (rgthree)"])
-HOPS_MAX = 1_000  # of one link, through reroutes and subgraphs
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +73,9 @@ class Spot:
     slot: int
 
 
+Step: TypeAlias = tuple[str, str, int, str]  # place, node, slot, the type that is wanted
+
+
 def convert_workflow(
     workflow: Mapping[str, Any], object_info: ObjectInfo, *, limits: GraphLimits = LIMITS
 ) -> dict[str, Any]:
@@ -88,6 +90,7 @@ class _Converter:
         self.limits = limits
         self.places: dict[str, Place] = {}
         self.definitions: dict[str, NodeDefinition | None] = {}
+        self.origins: dict[Step, Origin] = {}  # found once, for all who ask
 
     def convert(self) -> dict[str, Any]:
         if self.workflow.links_by_magic:
@@ -167,11 +170,15 @@ class _Converter:
         """Back along the link, through everything that only passes it on."""
         try:
             found: Spot | Origin = _behind(place, slot)
-            for _ in range(HOPS_MAX):
-                if not isinstance(found, Spot):
-                    return found
-                found = self._step(found, slot.type)
-            raise InvalidGraph("is linked in a circle, or through too many reroutes")
+            trail: dict[Step, None] = {}
+            while isinstance(found, Spot):
+                step = (found.place.prefix, found.node, found.slot, slot.type)
+                if step in trail:
+                    raise InvalidGraph("is linked in a circle")
+                trail[step] = None
+                found = self.origins[step] if step in self.origins else self._step(found, slot.type)
+            self.origins.update(dict.fromkeys(trail, found))
+            return found
         except InvalidGraph as problem:
             if problem.node is not None:
                 raise
@@ -194,7 +201,7 @@ class _Converter:
             return _behind(place, node.inputs[0] if node.inputs else None)
         if node.type in self.workflow.subgraphs:
             inside = self._inside(place, node)
-            link = inside.level.link_to_output(slot)
+            link = inside.level.output_links.get(slot)
             return None if link is None else Spot(inside, link.origin, link.origin_slot)
         return None if node.type in DRAWN_ONLY else Source(place.path_of(node), slot)
 
@@ -203,7 +210,7 @@ class _Converter:
         slots = self._all_slots(node)
         made = node.outputs[slot].type if 0 <= slot < len(node.outputs) else "*"
         if wanted in ("*", ""):
-            return slots[slot if slot < len(slots) else 0] if slots else None
+            return slots[slot if 0 <= slot < len(slots) else 0] if slots else None
         fitting = [each for each in slots if _joins(each.type, made) and _joins(each.type, wanted)]
         if 0 <= slot < len(slots) and slots[slot] in fitting:
             return slots[slot]
@@ -249,13 +256,9 @@ def _promoted_values(node: DrawnNode, level: Level, path: str) -> dict[str, Any]
     if node.proxied_widgets:
         # Between two formats, some versions wrote both; which of them counted depended on what was opened last.
         raise Unconvertible("holds widgets of its subgraph in two ways. Open and save it in a newer ComfyUI", node=path)
-    names = [
-        each.name
-        for slot, each in enumerate(level.inputs)
-        if any(target.is_widget for target in level.targets_of_input(slot))
-    ]
+    names = [each.name for place, each in enumerate(level.inputs) if place in level.widget_inputs]
     if not isinstance(values, list) or len(values) != len(names):
-        problem = f"holds {len(values)} values where its subgraph has {len(names)} widgets to set"
+        problem = f"does not hold the {len(names)} values that its subgraph's widgets take"
         raise Unconvertible(problem, node=path)
     return dict(zip(names, values, strict=True))
 

@@ -101,8 +101,8 @@ def _read_inputs(groups: Any, order: Any, *, prefix: str = "") -> Iterator[Input
         if not isinstance(inputs, Mapping):
             continue
         ordered = order.get(group) if isinstance(order, Mapping) else None
-        first = [name for name in ordered if name in inputs] if isinstance(ordered, list) else []
-        for name in [*first, *(name for name in inputs if name not in first)]:
+        told = [name for name in ordered if isinstance(name, str)] if isinstance(ordered, list) else []
+        for name in dict.fromkeys([*(name for name in told if name in inputs), *inputs]):
             yield _read_input(f"{prefix}{name}", inputs[name], required=group == "required")
 
 

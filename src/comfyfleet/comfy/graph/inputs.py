@@ -28,7 +28,7 @@ class InputType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GraphInput:
-    """`default` is what the graph holds now; None at a placeholder that is the whole value."""
+    """`default` is what the graph holds now; None at a placeholder."""
 
     name: str
     label: str
@@ -76,32 +76,33 @@ def _of_node(graph: Graph, node_id: str, object_info: ObjectInfo | None) -> Iter
             continue
         if isinstance(value, str) and names_model_file(name, value) and not PLACEHOLDER.search(value):
             continue
-        candidate = _candidate(node_id, node, name, value, definition)
-        if candidate is not None:
-            yield candidate
+        yield from _candidates(node_id, node, name, value, definition)
 
 
-def _candidate(node_id: str, node: Any, name: str, value: Any, definition: NodeDefinition | None) -> GraphInput | None:
+def _candidates(
+    node_id: str, node: Any, name: str, value: Any, definition: NodeDefinition | None
+) -> Iterator[GraphInput]:
     known = _definition_of(name, definition)
-    whole = PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
+    placeholders = PLACEHOLDER.findall(value) if isinstance(value, str) else []
     kind = _known_type(known) if known else _guessed_type(node["class_type"], name, value)
-    inside = PLACEHOLDER.search(value) if isinstance(value, str) else None
-    if kind is None and inside:
+    if placeholders and (kind is None or not PLACEHOLDER.fullmatch(value)):
         kind = InputType.TEXT
     if kind is None:
-        return None
+        return
     bare = GraphInput(
-        name=whole[1] if whole else name,
+        name=name,
         label=title_of(node),
         type=kind,
         node=node_id,
         input_name=name,
         class_type=str(node["class_type"]),
-        default=None if whole else value,
+        default=None if placeholders else value,
         multiline=kind is InputType.TEXT and (name in TEXT_NAMES if known is None else _is_on(known, "multiline")),
-        placeholder=inside[1] if inside else None,
     )
-    return _with_range(bare, known) if known else bare
+    found = _with_range(bare, known) if known else bare
+    yield from (replace(found, placeholder=each) for each in dict.fromkeys(placeholders))
+    if not placeholders:
+        yield found
 
 
 def _definition_of(name: str, definition: NodeDefinition | None) -> InputDefinition | None:

@@ -1,7 +1,7 @@
 """The interface's format, read into values: levels of nodes and links, the root one and one for each subgraph."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from comfyfleet.comfy.errors import InvalidGraph
@@ -53,18 +53,8 @@ class Level:
     nodes: Mapping[str, DrawnNode]
     links: Mapping[LinkId, DrawnLink]
     inputs: tuple[Slot, ...] = ()
-    outputs: tuple[Slot, ...] = ()
-
-    def targets_of_input(self, slot: int) -> list[Slot]:
-        """The inputs inside that a subgraph's own input feeds."""
-        linked = [each for each in self.links.values() if each.origin == INPUT_NODE and each.origin_slot == slot]
-        found = [self.nodes[each.target] for each in linked if each.target in self.nodes]
-        ids = {each.id for each in linked}
-        return [each for node in found for each in node.inputs if each.link in ids]
-
-    def link_to_output(self, slot: int) -> DrawnLink | None:
-        linked = (each for each in self.links.values() if each.target == OUTPUT_NODE and each.target_slot == slot)
-        return next(linked, None)
+    output_links: Mapping[int, DrawnLink] = field(default_factory=dict)  # by the place of the output
+    widget_inputs: frozenset[int] = frozenset()  # places of inputs that lead to a widget inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +89,14 @@ def _read_level(level: Mapping[str, Any]) -> Level:
     found = {node.id: node for node in nodes}
     if len(found) != len(nodes):
         raise InvalidGraph("Two nodes have the same id.")
+    widgets = {slot.link for node in nodes for slot in node.inputs if slot.is_widget}
     return Level(
         nodes=found,
         links={link.id: link for link in links},
         inputs=tuple(_read_slot(each) for each in level.get("inputs") or ()),
-        outputs=tuple(_read_slot(each) for each in level.get("outputs") or ()),
+        # The first link counts, as it does in the interface: hence backwards.
+        output_links={link.target_slot: link for link in reversed(links) if link.target == OUTPUT_NODE},
+        widget_inputs=frozenset(link.origin_slot for link in links if link.origin == INPUT_NODE and link.id in widgets),
     )
 
 

@@ -10,7 +10,7 @@ class GraphLimits:
     inputs_per_node: int = 1_000
     depth: int = 64
     nested_subgraphs: int = 20
-    side_pixels: int = 65_536
+    side: int = 65_536  # width, height, batch
     pixels: int = 2**32  # of one node: width × height × batch
     integer: int = 2**64 - 1  # ComfyUI's seeds go that far
 

@@ -1,10 +1,17 @@
 """Graphs that the tests of this folder share."""
 
 import json
+import os
 from functools import cache
 from typing import Any
 
+from hypothesis import HealthCheck, settings
+
 from tests.recordings import FOLDER
+
+# No limit on the time of an example: the machine has other things to do.
+EXAMPLES = 2_000 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 50
+tried_often = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @cache

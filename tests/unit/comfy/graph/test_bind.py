@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from comfyfleet.comfy.errors import InvalidGraph
 from comfyfleet.comfy.graph import bind_values, find_placeholders, load_graph
 from comfyfleet.kernel.errors import InvalidInput
-from tests.unit.comfy.graph.graphs import node, text_to_image
+from tests.unit.comfy.graph.graphs import node, text_to_image, tried_often
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.sampled_from(
     ['"', "\\", "\\n", '"}}', "{{", "{{other}}", "{{text}}", "}}{{", "\\u0022", '","clip":["1",0],"x":"', "🦊", "\x00"]
@@ -22,6 +22,7 @@ def prompting(text: str) -> dict[str, Any]:
     return graph
 
 
+@tried_often
 @given(TEXTS)
 @example("🦊 \\ \" {{text}} ' %s" * 6_000)
 def test_any_text_arrives_byte_for_byte(text: str) -> None:
@@ -32,6 +33,7 @@ def test_any_text_arrives_byte_for_byte(text: str) -> None:
     assert sent == prompting("{{text}}")
 
 
+@tried_often
 @given(TEXTS, TEXTS)
 def test_inside_a_text_it_arrives_as_well_and_is_not_read_again(one: str, other: str) -> None:
     bound = bind_values(prompting("A {{one}} B {{ other }} C {{one}}"), {"one": one, "other": other})

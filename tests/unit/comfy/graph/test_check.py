@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from comfyfleet.comfy.errors import InvalidGraph, MissingNodeClass
 from comfyfleet.comfy.graph import check_graph, find_problems
-from tests.unit.comfy.graph.graphs import node, object_info, text_to_image
+from tests.unit.comfy.graph.graphs import node, object_info, text_to_image, tried_often
 
 
 def problem_of(graph: dict[str, Any]) -> InvalidGraph:
@@ -40,6 +40,7 @@ def test_a_node_that_feeds_itself_is_a_circle() -> None:
     assert problem_of({"1": node("A", x=["1", 0])}).input_name == "x"
 
 
+@tried_often
 @given(st.integers(2, 40), st.data())
 def test_a_chain_is_fine_until_its_ends_meet(length: int, data: st.DataObject) -> None:
     graph = {str(each): node("A", before=[str(each - 1), 0]) for each in range(1, length)} | {"0": node("A")}

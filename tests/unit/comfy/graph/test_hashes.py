@@ -7,12 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from comfyfleet.comfy.errors import InvalidGraph
 from comfyfleet.comfy.graph import content_hash, hash_graph, structure_hash
-from tests.unit.comfy.graph.graphs import node, text_to_image
+from tests.unit.comfy.graph.graphs import node, text_to_image, tried_often
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 SCALARS = (
@@ -56,7 +56,7 @@ def _utf16(text: str) -> list[int]:
     return [int.from_bytes(raw[place : place + 2]) for place in range(0, len(raw), 2)]
 
 
-@settings(max_examples=60)
+@tried_often
 @given(GRAPHS, st.data())
 def test_the_same_graph_written_differently_is_the_same_graph(graph: dict[str, Any], data: st.DataObject) -> None:
     expected = hash_graph(json.dumps(graph).encode())
@@ -65,7 +65,7 @@ def test_the_same_graph_written_differently_is_the_same_graph(graph: dict[str, A
     assert hash_graph(respelled(graph).encode()) == expected
 
 
-@settings(max_examples=60)
+@tried_often
 @given(GRAPHS)
 def test_content_is_sha256_of_canonical_json(graph: dict[str, Any]) -> None:
     text = _canonical(graph)
@@ -98,7 +98,7 @@ def _shortest(value: float) -> str:
     return repr(value).replace("e-0", "e-")
 
 
-@settings(max_examples=40)
+@tried_often
 @given(GRAPHS, GRAPHS)
 def test_other_graphs_have_other_contents(one: dict[str, Any], other: dict[str, Any]) -> None:
     # Equal in JSON's eyes: True is not 1 there, as it is in Python's.
@@ -138,6 +138,7 @@ def test_another_process_agrees() -> None:
     assert ran.stdout.strip() == content_hash(text_to_image())
 
 
+@tried_often
 @given(TEXT, st.integers(0, 2**64 - 1), st.integers(16, 8192), st.floats(0, 30), st.text(max_size=20))
 def test_prompts_seeds_sizes_and_input_files_are_not_structure(
     prompt: str, seed: int, size: int, cfg: float, file: str

@@ -87,13 +87,14 @@ def test_the_same_name_twice_is_counted() -> None:
 
 def test_placeholders_are_inputs_by_their_own_name_once() -> None:
     graph = text_to_image()
-    graph["2"]["inputs"]["text"] = "a {{style}} lighthouse"
+    graph["2"]["inputs"]["text"] = "a {{style}} lighthouse, {{weather}}"
     graph["3"]["inputs"]["text"] = "{{style}}"
     graph["5"]["inputs"]["steps"] = "{{steps}}"
     found = by_name(graph)
     assert found["style"].placeholder == "style"
+    assert (found["weather"].type, found["weather"].default) == (InputType.TEXT, None)
     assert (found["steps"].type, found["steps"].default, found["steps"].maximum) == (InputType.INTEGER, None, 10000)
-    assert bind_values(graph, {"style": "bleak", "steps": 8})["5"]["inputs"]["steps"] == 8
+    assert bind_values(graph, {"style": "bleak", "weather": "fog", "steps": 8})["5"]["inputs"]["steps"] == 8
 
 
 def test_every_input_listed_can_be_bound() -> None:

@@ -53,9 +53,17 @@ def test_a_converted_template_can_be_read_like_any_graph() -> None:
 
 
 def test_the_tool_reports_as_json() -> None:
-    command = [sys.executable, "tools/convert_templates.py", "--json", "--object-info", str(OBJECT_INFO)]
+    command = [
+        sys.executable,
+        "tools/convert_templates.py",
+        "--json",
+        "--first",
+        "20",
+        "--object-info",
+        str(OBJECT_INFO),
+    ]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     report = json.loads(ran.stdout)
-    assert len(report["conversions"]) == report["workflows"]
+    assert len(report["conversions"]) == report["workflows"] == 20
     stopped = next(each for each in report["conversions"] if each["missing"])
     assert stopped["problem"] is None
