@@ -144,7 +144,7 @@ class SaveImageWebsocket(Node):
 
     def run(self, inputs: Inputs, context: Context) -> Made:
         images = inputs["images"]
-        for done, frame in enumerate(images, start=1):
+        for done, frame in enumerate(images):
             written = io.BytesIO()
             to_pillow(frame).save(written, "PNG", compress_level=1)
             context.step(done, len(images), Preview(written.getvalue(), "PNG"))
