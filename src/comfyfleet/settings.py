@@ -24,6 +24,8 @@ from comfyfleet.kernel.hosts import is_loopback
 
 PREFIX = "COMFYFLEET_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+# Read by those who need them, and no settings of a server.
+OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, f"{PREFIX}COMFY_CLOUD_API_KEY"})
 CONFIG_FILE = "comfyfleet.toml"
 KEY_CHARS_MIN = 32
 TTL_S_MAX = 366 * 86_400
@@ -246,7 +248,7 @@ class Settings(BaseSettings):
 def load_settings(**given: Any) -> Settings:
     """Read the environment and the TOML file; `given` (the command line) wins over both."""
     present = {name.upper() for name in os.environ if name.upper().startswith(PREFIX)}
-    unknown = sorted(present - {_variable(name) for name in Settings.model_fields} - {CONFIG_VARIABLE})
+    unknown = sorted(present - {_variable(name) for name in Settings.model_fields} - OTHER_VARIABLES)
     if unknown:
         raise SettingsError([f"{name}: {NO_SUCH}" for name in unknown])
     from_file = {name: value for name, value in _read_file().items() if _variable(name) not in present}

@@ -50,7 +50,8 @@ class Attempt:
         self.job = job
         self.prompt_id = new_prompt_id()
         self.submitted: Submitted | None = None
-        self.waits = True  # nothing of it has run yet, as far as we heard
+        self.started_at: float | None = None  # of the loop's clock: the server has taken it
+        self._ran = False
         self._connector = connector
         self._uploads = uploads
         self._tell = tell
@@ -74,6 +75,12 @@ class Attempt:
             self._task.cancel()
         else:
             self._stopping = asyncio.create_task(self._stop_by(self._phase))
+
+    @property
+    def waits_since(self) -> float | None:
+        """Since when it stands in the server's queue, on the loop's clock. None: it does not, as far as we heard."""
+        waits = self._phase is Phase.WATCHING and self._stop is None and not self._ran
+        return self.started_at if waits else None
 
     async def _run(self) -> Ending:
         try:
@@ -125,6 +132,7 @@ class Attempt:
 
     def _accepted(self, submitted: Submitted) -> None:
         self.submitted = submitted
+        self.started_at = asyncio.get_running_loop().time()
         self._tell(submitted)
 
     async def _withdraw(self) -> None:
@@ -142,7 +150,7 @@ class Attempt:
                     self._accepted(Submitted(self.prompt_id, 0))
                 if isinstance(heard, OUTCOMES):
                     return heard
-                self.waits = self.waits and isinstance(heard, Queued)
+                self._ran = self._ran or not isinstance(heard, Queued)
                 self._tell(heard)
         finally:
             if hasattr(updates, "aclose"):

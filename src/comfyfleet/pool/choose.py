@@ -45,6 +45,28 @@ def choose(
     return min(free, key=lambda each: _rank(job, each, ran_last_on)).name
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job whose prompt stands in a server's own queue, behind another of ours."""
+
+    job: QueuedJob
+    server: str
+    since: float
+
+
+def pick_move(
+    waiting: Iterable[Waiting], candidates: Iterable[Candidate], *, skips: Skips, now: float
+) -> Waiting | None:
+    """The prompt that a server with nothing to do could run instead: highest priority, then longest waiting."""
+    empty = [each for each in candidates if each.load == 0 and is_free(each, now=now)]
+    movable = [
+        each
+        for each in waiting
+        if any(may_run(each.job, server, skips=skips) and server.name not in each.job.failed_on for server in empty)
+    ]
+    return min(movable, key=lambda each: (-each.job.priority, each.since), default=None)
+
+
 def may_run(job: QueuedJob, candidate: Candidate, *, skips: Skips) -> bool:
     return (
         candidate.state is ServerState.ONLINE

@@ -1,7 +1,7 @@
 """The jobs of a pool on their way: accepted, started, seen through, cancelled, given back."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,6 +13,7 @@ from comfyfleet.comfy.model import Completed, Failed, FailureClass, FetchedFile,
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.pool.attempt import CANCEL_S, Attempt, Heard
 from comfyfleet.pool.blocks import Blocks
+from comfyfleet.pool.choose import Waiting, pick_move
 from comfyfleet.pool.errors import PoolClosed
 from comfyfleet.pool.events import JobCancelled, JobPreview, JobProgress, JobQueued, JobStarted
 from comfyfleet.pool.judge import Ending
@@ -27,6 +28,8 @@ from comfyfleet.pool.route import Assignment, Router
 from comfyfleet.pool.run import Run
 from comfyfleet.pool.settle import Settler
 from comfyfleet.pool.subscribe import Feed
+
+MOVE_AFTER_S = 1.0  # a prompt that waits no longer than this at its server will run there sooner than elsewhere
 
 
 class Conductor:
@@ -96,6 +99,28 @@ class Conductor:
         else:
             self._start(run, assignment)
         return True
+
+    def level(self) -> float | None:
+        """Takes back a prompt that waits behind a long one while another server has nothing to do.
+
+        Called when no waiting job can be started. Gives the seconds until it is worth asking again.
+        """
+        found = [
+            Waiting(run.job, member.name, attempt.waits_since)
+            for run, member, attempt in self._occupied()
+            if attempt.waits_since is not None and not run.moved and len(member.attempts) > 1
+        ]
+        move = pick_move(found, self._roster.candidates(), skips=self._router.skips, now=self._now())
+        if move is None:
+            return None
+        wait_s = move.since + MOVE_AFTER_S - asyncio.get_running_loop().time()
+        if wait_s > 0:
+            return wait_s
+        run = self._runs[move.job.id]
+        if run.attempt is not None:
+            run.moved = True
+            run.attempt.stop("give back")
+        return None
 
     async def cancel(self, job_id: str, *, reason: str) -> bool:
         run = self._runs.get(job_id)
@@ -200,6 +225,12 @@ class Conductor:
                 self._feed.tell(JobPreview(run.snapshot(), at, heard))
             case _:
                 pass
+
+    def _occupied(self) -> Iterator[tuple[Run, Member, Attempt]]:
+        for member in self._roster:
+            for attempt in member.attempts:
+                if (run := self._runs.get(attempt.job.id)) is not None:
+                    yield run, member, attempt
 
     def _vacate(self, member: Member, attempt: Attempt) -> None:
         self._roster.vacate(member, attempt)

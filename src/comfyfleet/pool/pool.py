@@ -18,6 +18,7 @@ from typing import Any, Literal
 import structlog
 
 from comfyfleet.comfy.graph.load import Source
+from comfyfleet.kernel.errors import AlreadyExists
 from comfyfleet.pool.blocks import Blocks
 from comfyfleet.pool.conduct import Conductor
 from comfyfleet.pool.errors import PoolClosed
@@ -96,6 +97,7 @@ class Pool:
         self._routing: asyncio.Task[None] | None = None
         self._open = False
         self._stopping = False
+        self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> "Pool":
@@ -111,8 +113,12 @@ class Pool:
         await self._blocks.open()
         self._queue.attach(self._wake)
         self._open = True
-        for given in self._given:
-            await self.add_server(given)
+        try:
+            for given in self._given:
+                await self.add_server(given)
+        except BaseException:
+            await self.close(grace_s=0.0)
+            raise
         self._routing = asyncio.create_task(self._route(), name="pool routing")
         self._wake()
 
@@ -221,7 +227,11 @@ class Pool:
     async def add_server(self, given: GivenServer) -> ServerView:
         self._check_open()
         server = open_server(given, depth=self._depth)
-        member = self._roster.add(server.connector, name=server.name, depth=server.depth)
+        try:
+            member = self._roster.add(server.connector, name=server.name, depth=server.depth)
+        except AlreadyExists:
+            await server.connector.close()
+            raise
         self._presence.follow(member)
         return member.view()
 
@@ -230,7 +240,7 @@ class Pool:
         member = self._roster[name]
         self._presence.leave(member)
         await self._conductor.clear_out(member, grace_s=grace_s)
-        if name in self._roster:
+        if name in self._roster and self._roster[name] is member:  # somebody else may have been quicker
             self._roster.remove(name)
             self._presence.remove(member)
             self._blocks.forget_server(name)
@@ -256,13 +266,20 @@ class Pool:
             try:
                 while not self._stopping and await self._conductor.start_next():
                     pass
+                self._look_again(self._conductor.level())
             except Exception:
                 # A queue of somebody else's that does not answer: it is asked again, and not in a hurry.
                 log.exception("pool.routing_failed")
-                asyncio.get_running_loop().call_later(ROUTE_AGAIN_S, self._wake)
+                self._look_again(ROUTE_AGAIN_S)
+
+    def _look_again(self, wait_s: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if wait_s is None else asyncio.get_running_loop().call_later(wait_s, self._wake)
 
     async def _stop_routing(self) -> None:
         self._stopping = True
+        self._look_again(None)
         self._wake()
         if self._routing is not None:
             await asyncio.wait([self._routing], timeout=ROUTE_AGAIN_S)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -39,7 +38,7 @@ async def prepare_job(
         structure_hash=hashes.structure,
         content_hash=hashes.content,
         priority=priority,
-        metadata=MappingProxyType(dict(metadata or {})),
+        metadata=dict(metadata or {}),
         inputs=files,
         output_node=output_node,
         save_to=save_to,

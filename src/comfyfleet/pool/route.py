@@ -24,6 +24,7 @@ class Router:
         self._roster = roster
         self._blocks = blocks
         self._overtakes = 0
+        self.skips = blocks.skips
 
     async def next(self, *, now: float) -> Assignment | None:
         """Reserves a job for a server that is free; None: no server is, or no job may run on those that are."""

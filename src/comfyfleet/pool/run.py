@@ -27,6 +27,7 @@ class Run:
         self.ended_at: float | None = None
         self.last_failure: Failed | None = None
         self.attempt: Attempt | None = None
+        self.moved = False  # taken back once from behind a long job; not a second time
         self.cancel_reason: str | None = None  # set: somebody wants it cancelled
         self.ended = asyncio.Event()
         self._result: JobResult | FleetError | None = None

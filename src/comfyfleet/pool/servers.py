@@ -31,8 +31,8 @@ class NamedServer:
 def open_server(given: GivenServer, *, depth: int) -> NamedServer:
     """A URL becomes a connector here; from now on it is the pool's to close."""
     server = given if isinstance(given, Server) else Server(given)
-    connector = SelfHosted(server.connector) if isinstance(server.connector, str) else server.connector
     chosen = depth if server.depth is None else server.depth
     if chosen < 1:
         raise ValueError(f"depth must be at least 1, got {chosen}")
+    connector = SelfHosted(server.connector) if isinstance(server.connector, str) else server.connector
     return NamedServer(connector, server.name or connector.name, chosen)

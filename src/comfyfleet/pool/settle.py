@@ -57,7 +57,11 @@ class Settler:
         verdict = judge(run.job, member.name, ending, others=others, chance=self._chance())
         if run.cancel_reason is not None and isinstance(verdict, Retry):
             verdict = Cancel()
-        self._learn(run, member, ending)
+        try:
+            self._learn(run, member, ending)
+        except Exception:
+            # A strategy of somebody else's: what it makes of an attempt must not keep the job from its end.
+            log.exception("pool.strategy_failed", job=run.job.id, server=member.name)
         match verdict:
             case Complete(done=done):
                 await self._complete(run, member, done, files, node_errors)

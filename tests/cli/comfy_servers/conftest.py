@@ -11,17 +11,18 @@ from typer.testing import CliRunner
 from comfyfleet.cli.errors import exit_code
 from comfyfleet.cli.main import app
 from comfyfleet.kernel.errors import FleetError
-from tests.cli.comfy_servers.calling import Comfy, Done, EngineProcess, engine_process
+from tests.cli.comfy_servers.calling import Comfy, Done, Server
+from tests.engines import an_engine_process
 
 
 @pytest.fixture(scope="package")
-def running_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
-    with engine_process(tmp_path_factory.mktemp("engine")) as engine:
-        yield engine
+def running_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with an_engine_process(tmp_path_factory.mktemp("engine")) as process:
+        yield Server(process.url)
 
 
 @pytest.fixture
-def engine(running_engine: EngineProcess) -> EngineProcess:
+def engine(running_engine: Server) -> Server:
     running_engine.order()
     return running_engine
 

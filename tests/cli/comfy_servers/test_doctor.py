@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from tests.cli.comfy_servers.calling import Comfy, EngineProcess
+from tests.cli.comfy_servers.calling import Comfy, Server
 from tests.server import free_port
 
 
-def test_a_good_server_is_told_so(comfy: Comfy, engine: EngineProcess) -> None:
+def test_a_good_server_is_told_so(comfy: Comfy, engine: Server) -> None:
     done = comfy("doctor", engine.url)
     assert done.code == 0, done.out + done.err
     assert "ComfyUI 0.33.0" in done.out
@@ -15,7 +15,7 @@ def test_a_good_server_is_told_so(comfy: Comfy, engine: EngineProcess) -> None:
     assert "no route that deletes files" in done.out
 
 
-def test_what_a_workflow_lacks_is_told_for_programs(comfy: Comfy, engine: EngineProcess, tmp_path: Path) -> None:
+def test_what_a_workflow_lacks_is_told_for_programs(comfy: Comfy, engine: Server, tmp_path: Path) -> None:
     graph = {
         "1": {"class_type": "CheckpointOfNobody", "inputs": {"ckpt_name": "sd15.safetensors"}},
         "2": {"class_type": "EmptyImage", "inputs": {"width": 8, "height": 8, "batch_size": 1, "color": 0}},
@@ -37,7 +37,7 @@ def test_a_server_that_is_not_there_is_unavailable(comfy: Comfy) -> None:
     assert "server_unreachable" in done.err
 
 
-def test_what_is_no_comfyui_is_told_so(comfy: Comfy, engine: EngineProcess) -> None:
+def test_what_is_no_comfyui_is_told_so(comfy: Comfy, engine: Server) -> None:
     engine.order(routes=[{"path": "/system_stats", "kind": "html", "times": 1}])
     done = comfy("doctor", engine.url)
     assert done.code == 6

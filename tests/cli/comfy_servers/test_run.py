@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.cli.comfy_servers.calling import Comfy, EngineProcess
+from tests.cli.comfy_servers.calling import Comfy, Server
 from tests.fake_cloud import KEY, PICTURE, FakeCloud, fake_cloud
 from tests.server import environment, free_port
 
@@ -43,7 +43,7 @@ def size_of(path: Path) -> tuple[int, int]:
         return picture.size
 
 
-def test_a_picture_goes_in_and_comes_out_as_asked(comfy: Comfy, engine: EngineProcess, folder: Path) -> None:
+def test_a_picture_goes_in_and_comes_out_as_asked(comfy: Comfy, engine: Server, folder: Path) -> None:
     done = comfy(
         *("run", "scale.json", "--set", "width=48", "--set", "2.height=96"),
         *("--input", "image=cat.png", "--server", engine.url, "--out", "results"),
@@ -58,7 +58,7 @@ def test_a_picture_goes_in_and_comes_out_as_asked(comfy: Comfy, engine: EnginePr
     assert file["path"] in done.out
 
 
-def test_previews_are_kept_in_their_order(comfy: Comfy, engine: EngineProcess, folder: Path) -> None:
+def test_previews_are_kept_in_their_order(comfy: Comfy, engine: Server, folder: Path) -> None:
     done = comfy("run", "sleep.json", "--set", "seed=random", "--server", engine.url, "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["files"]
@@ -68,7 +68,7 @@ def test_previews_are_kept_in_their_order(comfy: Comfy, engine: EngineProcess, f
 
 
 def test_a_workflow_as_the_interface_saves_it_is_converted_where_that_is_exact(
-    comfy: Comfy, engine: EngineProcess, folder: Path
+    comfy: Comfy, engine: Server, folder: Path
 ) -> None:
     drawn = {
         "nodes": [
@@ -112,7 +112,7 @@ def test_a_workflow_as_the_interface_saves_it_is_converted_where_that_is_exact(
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(
-    comfy: Comfy, engine: EngineProcess, folder: Path, arguments: list[str], said: str
+    comfy: Comfy, engine: Server, folder: Path, arguments: list[str], said: str
 ) -> None:
     image = [] if "--input" in arguments else ["--input", "image=cat.png"]
     done = comfy("run", "scale.json", *image, *arguments, "--server", engine.url)
@@ -121,7 +121,7 @@ def test_what_cannot_be_is_refused_with_the_reason(
     assert not (folder / "out" / "manifest.json").exists()
 
 
-def test_a_workflow_that_fails_names_the_node(comfy: Comfy, engine: EngineProcess, folder: Path) -> None:
+def test_a_workflow_that_fails_names_the_node(comfy: Comfy, engine: Server, folder: Path) -> None:
     engine.order(prompts={"error_at_node": "2"})
     done = comfy("run", "scale.json", "--input", "image=cat.png", "--server", engine.url, "--attempts", "1", "--json")
     assert done.code == 1
@@ -129,7 +129,7 @@ def test_a_workflow_that_fails_names_the_node(comfy: Comfy, engine: EngineProces
     assert (error["class"], error["node"], error["node_class"]) == ("execution_error", "2", "ImageScale")
 
 
-def test_one_server_of_two_is_enough_and_none_is_not(comfy: Comfy, engine: EngineProcess, folder: Path) -> None:
+def test_one_server_of_two_is_enough_and_none_is_not(comfy: Comfy, engine: Server, folder: Path) -> None:
     dead = f"http://127.0.0.1:{free_port()}"
     done = comfy("run", "sleep.json", "--set", "1.seconds=0", "--server", dead, "--server", engine.url)
     assert done.code == 0
@@ -155,7 +155,7 @@ def assert_asked_once(cloud: FakeCloud) -> None:
     assert not cloud.key_leaked_to_the_bucket()
 
 
-def test_ctrl_c_stops_it_on_the_server_too(engine: EngineProcess, folder: Path) -> None:
+def test_ctrl_c_stops_it_on_the_server_too(engine: Server, folder: Path) -> None:
     long = ["--set", "1.seconds=60", "--set", "1.steps=600", "--server", engine.url]
     process = subprocess.Popen(
         [sys.executable, "-m", "comfyfleet", "comfy", "run", "sleep.json", *long],

@@ -8,7 +8,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from comfyfleet.comfy.model import FailureClass
+from comfyfleet.kernel.errors import AlreadyExists
 from comfyfleet.pool import (
+    BlockChange,
     MemoryQueue,
     Pool,
     PoolClosed,
@@ -17,6 +19,7 @@ from comfyfleet.pool import (
     QueueFull,
     RunCancelled,
     RunFailed,
+    SmartFailover,
 )
 from tests.contract.pool.scripted import Scripted, failing, graph
 from tests.contract.pool.virtual import loop_now, run_virtual
@@ -231,6 +234,31 @@ def test_a_queue_that_fails_for_a_while_is_asked_again() -> None:
             with capture_logs() as logs:
                 await pool.run(graph())
             assert [line["event"] for line in logs] == ["pool.routing_failed"] * 3
+
+    run_virtual(story)
+
+
+def test_a_strategy_that_raises_keeps_no_job_from_its_end() -> None:
+    async def story() -> None:
+        class Broken(SmartFailover):
+            def record_success(self, server: str, structure_hash: str, *, now: float) -> tuple[BlockChange, ...]:
+                raise ZeroDivisionError
+
+        async with a_pool(Scripted("a"), strategy=Broken()) as pool:
+            with capture_logs() as logs:
+                await pool.run(graph())
+            assert [line["event"] for line in logs] == ["pool.strategy_failed"]
+
+    run_virtual(story)
+
+
+def test_two_servers_of_one_name_are_refused_and_what_was_opened_is_closed() -> None:
+    async def story() -> None:
+        one, double = Scripted("a"), Scripted("a")
+        with pytest.raises(AlreadyExists):
+            await a_pool(one, double).open()
+        assert one.closed
+        assert double.closed
 
     run_virtual(story)
 

@@ -54,6 +54,34 @@ def test_the_higher_priority_overtakes_what_waits_and_not_what_runs() -> None:
     run_virtual(story)
 
 
+def test_a_prompt_behind_a_long_one_is_taken_back_when_another_server_has_nothing_to_do() -> None:
+    async def story() -> None:
+        slow, quick = Scripted("slow", seconds=1000), Scripted("quick", seconds=1)
+        async with a_pool(slow, quick) as pool:
+            handles = [await pool.submit(graph(seed=number)) for number in range(4)]
+            began = loop_now()
+            results = await asyncio.gather(*(handle.result() for handle in handles))
+            assert sorted(result.server for result in results) == ["quick", "quick", "quick", "slow"]
+            moved = [result for result in results if result.server == "quick"]
+            assert all(result.job.attempts == 1 for result in moved)
+            assert max(result.job.ended_at or 0 for result in moved) < began + 6
+        assert len(slow.cancelled) == 1
+
+    run_virtual(story)
+
+
+def test_a_prompt_is_left_where_it_is_when_no_other_server_may_run_it() -> None:
+    async def story() -> None:
+        slow, idle = Scripted("slow", seconds=50), Scripted("idle")
+        async with a_pool(slow, idle) as pool:
+            handles = [await pool.submit(graph(), servers={"slow"}) for _ in range(2)]
+            results = await asyncio.gather(*(handle.result() for handle in handles))
+            assert {result.server for result in results} == {"slow"}
+        assert slow.cancelled == []
+
+    run_virtual(story)
+
+
 def test_each_structure_keeps_to_the_server_that_has_it_loaded() -> None:
     async def story() -> None:
         one, other = Scripted("one"), Scripted("other")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -130,7 +130,9 @@ class PatientFailoverMachine(FailoverMachine):
 
 
 TestFailover = FailoverMachine.TestCase
+TestFailover.settings = settings(stateful_step_count=25)
 TestPatientFailover = PatientFailoverMachine.TestCase
+TestPatientFailover.settings = settings(stateful_step_count=25)
 
 
 def test_the_timeline_of_the_seed() -> None:

@@ -4,19 +4,16 @@ What differs: the cloud names jobs itself (both names work here, ours and its), 
 is asked instead of listened to, subfolders mean nothing to it, and it has nothing to free.
 """
 
-import mimetypes
 import os
 import random
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
-from urllib.request import getproxies
-
-import msgspec
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from comfyfleet.comfy import answers
 from comfyfleet.comfy.cloud.cancel import Cancellation
@@ -27,8 +24,9 @@ from comfyfleet.comfy.cloud.jobs import find_by_mark, read_entry, read_position,
 from comfyfleet.comfy.cloud.patience import Patience
 from comfyfleet.comfy.cloud.status import JobState
 from comfyfleet.comfy.cloud.submit import Submission
+from comfyfleet.comfy.cloud.upload import upload_file
 from comfyfleet.comfy.cloud.watch import JobWatch, Polling
-from comfyfleet.comfy.errors import OutputGone, UploadRefused
+from comfyfleet.comfy.errors import OutputGone
 from comfyfleet.comfy.fetch import keep, words_of
 from comfyfleet.comfy.model import (
     OUTCOMES,
@@ -53,11 +51,11 @@ from comfyfleet.comfy.model import (
 )
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
+from comfyfleet.kernel.hosts import is_loopback
 from comfyfleet.kernel.secret import Secret
 
 KEY_VARIABLES = (KEY_VARIABLE, f"COMFYFLEET_{KEY_VARIABLE}")
 NAMES_KEPT_MAX = 10_000
-OCTETS = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +78,12 @@ def key_from_environment(environment: Mapping[str, str] = os.environ) -> Secret:
     return Secret(found)
 
 
+def _proxy_for(url: str) -> str | None:
+    """The surroundings' own: unlike one's servers, the cloud is out on the internet."""
+    host = urlsplit(url).hostname or ""
+    return None if is_loopback(host) or proxy_bypass(host) else getproxies().get("https")
+
+
 class CloudConnector:
     provider = "cloud"
     online = True  # there is no connection to lose; each request says for itself whether the cloud is there
@@ -100,7 +104,7 @@ class CloudConnector:
             url=settings.url,
             limits=settings.limits,
             clock=self._clock,
-            proxy=getproxies().get("https") if settings.url == CLOUD_URL else None,
+            proxy=_proxy_for(settings.url),
         )
         self._patience = Patience(self._clock, chance=chance)
         self._submission = Submission(self._client, self._clock, self._patience, settings.look_for_s)
@@ -140,16 +144,8 @@ class CloudConnector:
 
         A mask with an `original` becomes that picture's transparency; without one it is a picture of its own.
         """
-        if kind == "mask" and original is not None:
-            return await self._upload_mask(source, name=name, original=original)
-        return await self._patience.ask(lambda: self._send_file(source, name=name, fields={"type": "input"}))
-
-    async def _upload_mask(self, source: Path | bytes, *, name: str, original: UploadedFile) -> UploadedFile:
-        reference = {"filename": original.name, "subfolder": original.subfolder, "type": original.type}
-        fields = {"type": "input", "original_ref": msgspec.json.encode(reference).decode()}
-        return await self._patience.ask(
-            lambda: self._send_file(source, name=name, fields=fields, route="/api/upload/mask")
-        )
+        laid_over = original if kind == "mask" else None
+        return await self._patience.ask(lambda: upload_file(self._client, source, name=name, original=laid_over))
 
     async def submit(self, prompt: Prompt) -> Submitted:
         """The cloud's own id comes back; a second copy is never posted while a first may exist."""
@@ -267,23 +263,6 @@ class CloudConnector:
             case _:
                 entry = await read_entry(self._client, job_id)
                 return Finished(entry or HistoryEntry(job_id, status.state.value, None, (), {}))
-
-    async def _send_file(
-        self, source: Path | bytes, *, name: str, fields: Mapping[str, str], route: str = "/api/upload/image"
-    ) -> UploadedFile:
-        media_type = mimetypes.guess_type(name)[0] or OCTETS
-        with BytesIO(source) if isinstance(source, bytes) else source.open("rb") as stream:
-            request = self._client.build("POST", route, data=fields, files={"image": (name, stream, media_type)})
-            limit_s = self._settings.limits.upload_s
-            answer = await self._client.send(request, route, limit_s=limit_s, accept=(400, 413))
-        if answer.status in (400, 413):
-            problem = (
-                "the file is larger than it takes"
-                if answer.status == 413
-                else answer.body[:200].decode(errors="replace")
-            )
-            raise UploadRefused(self.name, name=name, status=answer.status, problem=problem)
-        return UploadedFile(answers.read_uploaded(answer).name)
 
     async def _fetch(self, output: OutputFile, to: Path) -> FetchedFile:
         params = {"filename": output.filename, "subfolder": output.subfolder, "type": output.type}

@@ -12,7 +12,7 @@ KEY_VARIABLE = "COMFY_CLOUD_API_KEY"
 
 
 class KeyMissing(Unauthenticated):
-    """There is no key to ask with."""
+    """There is no key to ask Comfy Cloud with."""
 
     code = "cloud_key_missing"
     text = "Set {variable} to a Comfy Cloud API key: https://platform.comfy.org/profile/api-keys makes one."
@@ -22,7 +22,7 @@ class KeyMissing(Unauthenticated):
 
 
 class KeyRefused(Unauthenticated):
-    """401: revoked, mistyped, or of another account."""
+    """Comfy Cloud says 401: the key is revoked or mistyped."""
 
     code = "cloud_key_refused"
     text = "Comfy Cloud does not know this API key. Make a new one and set {variable}: {said}"
@@ -32,7 +32,7 @@ class KeyRefused(Unauthenticated):
 
 
 class CreditsSpent(Refused):
-    """402: the account cannot pay for this."""
+    """Comfy Cloud says 402: the account cannot pay for this."""
 
     code = "cloud_credits_spent"
     text = "Comfy Cloud wants credits or another plan for this. Top up the account, then run it again: {said}"
@@ -42,7 +42,7 @@ class CreditsSpent(Refused):
 
 
 class SubscriptionInactive(Refused):
-    """429 that no waiting mends: the plan has no access, or has ended."""
+    """Comfy Cloud says 429, and no waiting mends it: the plan has no access, or has ended."""
 
     code = "cloud_subscription_inactive"
     text = "This account's Comfy Cloud plan does not allow running workflows by API. Change or renew it: {said}"
@@ -52,7 +52,7 @@ class SubscriptionInactive(Refused):
 
 
 class NotYourJob(Forbidden):
-    """403: the job, or the route, is another account's."""
+    """Comfy Cloud says 403: the job is another account's."""
 
     code = "cloud_not_yours"
     text = (
@@ -64,19 +64,19 @@ class NotYourJob(Forbidden):
 
 
 class CloudBusy(Unavailable):
-    """429: too many requests or jobs, for longer than we wait. `retry_after_s` is None when the cloud does not say."""
+    """Comfy Cloud says 429: too many requests or jobs, for longer than we wait."""
 
     code = "cloud_busy"
     text = "Comfy Cloud takes no more of {route} for now. Try again {when}: {said}"
 
     def __init__(self, *, route: str, retry_after_s: float | None, said: str) -> None:
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = retry_after_s  # None: it does not say
         when = "later" if retry_after_s is None else f"in {retry_after_s:.0f} s"
         super().__init__(route=route, retry_after_s=retry_after_s, when=when, said=said)
 
 
 class CloudTrouble(Unavailable):
-    """5xx: the fault is on the other side."""
+    """Comfy Cloud says 5xx: the fault is on its side."""
 
     code = "cloud_trouble"
     text = "Comfy Cloud has trouble of its own: {route} answered {status}. Trying again later is right: {said}"
@@ -87,7 +87,7 @@ class CloudTrouble(Unavailable):
 
 
 class SubmissionUnknown(Unavailable):
-    """The prompt may run and cost, or may not: nobody answered, neither when posting nor when looking."""
+    """A prompt may run on Comfy Cloud and cost, or may not: it answered neither the posting nor the looking."""
 
     code = "cloud_submission_unknown"
     text = (
