@@ -174,6 +174,9 @@ def test_previews_go_to_the_temp_folder(run_node: RunNode, folders: Folders) -> 
     assert file["type"] == "temp"
     assert file["filename"].startswith("ComfyUI_temp_")
     assert (folders.temp / file["filename"]).is_file()
+    again = run_node("PreviewImage", images=a_picture())
+    assert again.ui is not None
+    assert again.ui["images"][0]["filename"] == file["filename"].replace("00001", "00002")
     masked = run_node("MaskPreview", mask=np.full((1, 4, 4), 0.5, dtype=np.float32))
     assert masked.ui is not None
     assert masked.ui["animated"] == [False]

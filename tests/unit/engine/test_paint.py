@@ -72,6 +72,13 @@ def test_each_step_shows_a_preview_closer_to_the_end(run_node: RunNode, context:
     assert away[0] > 2 * away[-1]
 
 
+def test_who_wants_no_previews_gets_none(run_node: RunNode, context: Context) -> None:
+    seen: list[Preview | None] = []
+    within = replace(context, preview_method="none", report=lambda _value, _steps, preview: seen.append(preview))
+    run_node("FleetPaint", prompt="dunes", **SMALL, within=within)
+    assert seen == [None] * 3
+
+
 def test_painting_stops_when_somebody_interrupts(run_node: RunNode, context: Context) -> None:
     def stop(value: float, steps: float, preview: Preview | None) -> None:
         if value == 2:

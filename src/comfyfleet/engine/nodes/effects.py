@@ -18,7 +18,9 @@ SEED = integer(0, 0, SEED_MAX, control_after_generate=True, tooltip="Another see
 STEPS = integer(20, 1, STEPS_MAX, tooltip="Passes of the brush, from broad to fine.")
 
 
-def preview_of(frame: Floats) -> Preview:
+def preview_of(frame: Floats, context: Context) -> Preview | None:
+    if context.preview_method == "none":
+        return None
     picture = to_pillow(frame[..., :3])
     picture.thumbnail((PREVIEW_SIDE_PX, PREVIEW_SIDE_PX))
     written = io.BytesIO()
@@ -50,7 +52,7 @@ class FleetPaint(Node):
         target = compose(prompt, seed, Canvas(inputs["height"], inputs["width"]))
         painting = target
         for step, painting in enumerate(paint(target, chance_of(prompt, seed, "brush"), steps), start=1):
-            context.step(step, steps, preview_of(painting))
+            context.step(step, steps, preview_of(painting, context))
         return Made(painting[None])
 
 
@@ -88,6 +90,6 @@ class FleetVary(Node):
         target = make_over(frame, prompt, seed, strength)
         painting = target
         for step, painting in enumerate(paint(target, chance_of(prompt, seed, "brush"), steps, start=frame), start=1):
-            context.step(number * steps + step, frames * steps, preview_of(painting))
+            context.step(number * steps + step, frames * steps, preview_of(painting, context))
         share = np.float32(min(1.0, strength * 2))
         return frame * (1 - share) + painting * share
