@@ -151,9 +151,12 @@ def test_a_saved_picture_holds_the_pixels_and_the_graph(run_node: RunNode, folde
 
 
 def test_placeholders_in_the_prefix_are_filled_in(run_node: RunNode, folders: Folders) -> None:
-    run_node("SaveImage", images=a_picture(batch=2), filename_prefix="%year%/%width%x%height%_%batch_num%")
+    prefix = "%year%/%width%x%height%_%batch_num%"
+    run_node("SaveImage", images=a_picture(batch=2), filename_prefix=prefix)
     year = str(datetime.now().astimezone().year)
     assert sorted(path.name for path in (folders.output / year).iterdir()) == ["8x6_0_00001_.png", "8x6_1_00002_.png"]
+    run_node("SaveImage", images=a_picture(), filename_prefix=prefix)
+    assert (folders.output / year / "8x6_0_00002_.png").is_file()
 
 
 def test_dates_in_the_prefix() -> None:

@@ -13,6 +13,7 @@ from comfyfleet.engine.pixels.convert import Floats, to_pillow
 PREVIEW_SIDE_PX = 512
 SIDE_MAX_PX = 2048
 STEPS_MAX = 100
+LARGEST_VARIED_PX = 8 * 1024 * 1024
 
 SEED = integer(0, 0, SEED_MAX, control_after_generate=True, tooltip="Another seed, another picture of the same words.")
 STEPS = integer(20, 1, STEPS_MAX, tooltip="Passes of the brush, from broad to fine.")
@@ -78,6 +79,9 @@ class FleetVary(Node):
         images, strength = inputs["image"], inputs["strength"]
         if strength <= 0:
             return Made(images)
+        height, width = images.shape[1:3]
+        if height * width > LARGEST_VARIED_PX:
+            raise ValueError(f"{width}×{height} pixels are too many to paint over: scale them to 8 megapixels first.")
         varied = np.empty((*images.shape[:3], 3), dtype=np.float32)
         for number, frame in enumerate(images):
             varied[number] = self._repaint(frame[..., :3], number, inputs, context, len(images))

@@ -78,11 +78,21 @@ def save_pngs(images: Floats, context: Context, prefix: str, *, kind: str, compr
     for key, value in metadata(context).items():
         texts.add_text(key, value)
     files = []
+    offset = -1
     for number, frame in enumerate(watched(images, context)):
-        name = place.name("png", offset=number).replace("%batch_num%", str(number))
+        name, offset = _free_name(place, number, offset + 1)
         to_pillow(frame).save(place.folder / name, pnginfo=texts, compress_level=compress_level)
         files.append(saved(place, name, kind))
     return files
+
+
+def _free_name(place: SavePlace, number: int, offset: int) -> tuple[str, int]:
+    """ComfyUI does not count on where the prefix holds %batch_num%, and writes over its own files; we pass them by."""
+    while True:
+        name = place.name("png", offset=offset).replace("%batch_num%", str(number))
+        if not (place.folder / name).exists():
+            return name, offset
+        offset += 1
 
 
 class SaveImage(Node):
@@ -149,10 +159,10 @@ class SaveImageWebsocket(Node):
 
     def run(self, inputs: Inputs, context: Context) -> Made:
         images = inputs["images"]
-        for done, frame in enumerate(images, start=1):
+        for number, frame in enumerate(images):  # counted from 0, as ComfyUI does here
             written = io.BytesIO()
             to_pillow(frame).save(written, "PNG", compress_level=1)
-            context.step(done, len(images), Preview(written.getvalue(), "PNG"))
+            context.step(number, len(images), Preview(written.getvalue(), "PNG"))
         return Made()
 
     def fingerprint(self, inputs: Inputs, folders: Any) -> object:
