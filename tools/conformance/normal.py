@@ -2,11 +2,14 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 _TIMES = ("timestamp", "create_time", "execution_start_time", "execution_end_time", "modified", "created")
-_TEMP = re.compile(r"_temp_[a-z]{5}_")
+_TEMP = re.compile(r"_temp_[a-z]{5}_\d{5}")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?![-\w])")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _UNORDERED = ("executed", "current_outputs", "dependent_outputs")
 _COUNTERS = ("number", "priority")
 
@@ -15,7 +18,7 @@ _COUNTERS = ("number", "priority")
 class Side:
     """One of the two servers: its folder, and what it called each prompt: id and number."""
 
-    root: str
+    above: str  # the folder that holds comfy/ComfyUI
     names: dict[str, str] = field(default_factory=dict)
     numbers: dict[int, str] = field(default_factory=dict)
 
@@ -26,10 +29,17 @@ class Side:
     def normal(self, value: Any) -> Any:
         return self._walk(json.loads(self._text(json.dumps(value))), "")
 
+    def renamed(self, value: Any) -> Any:
+        text = json.dumps(value)
+        for spoken in {each for each in _UUID.findall(text) if each in self.names}:
+            text = text.replace(spoken, self.names[spoken])
+        return json.loads(text)
+
     def _text(self, text: str) -> str:
-        for spoken, name in self.names.items():
-            text = text.replace(spoken, name)
-        return _TEMP.sub("_temp_xxxxx_", text.replace(self.root, "/ComfyUI"))
+        text = json.dumps(self.renamed(json.loads(text)))
+        if self.above:
+            text = text.replace(f"{self.above}/comfy/ComfyUI", "/ComfyUI").replace(self.above, "")
+        return _DATE.sub("(date)", _TEMP.sub("_temp_xxxxx_00000", text))
 
     def _walk(self, value: Any, key: str) -> Any:
         if key in _TIMES:
@@ -58,13 +68,13 @@ class Side:
         return self.numbers.get(number, number) if isinstance(number, int) else number
 
 
-def learn_together(recorded: Any, ours: Any, recorded_side: Side, own_side: Side) -> None:
-    """Names that servers draw at random stand in equal places: temp files, made-up client ids."""
+def same_files(recorded: Any, ours: Any) -> Iterator[tuple[str, str]]:
+    """Names of temporary files are drawn at random; they stand in equal places."""
     if isinstance(recorded, dict) and isinstance(ours, dict):
         for key in recorded.keys() & ours.keys():
-            learn_together(recorded[key], ours[key], recorded_side, own_side)
+            yield from same_files(recorded[key], ours[key])
     elif isinstance(recorded, list) and isinstance(ours, list):
         for left, right in zip(recorded, ours, strict=False):
-            learn_together(left, right, recorded_side, own_side)
+            yield from same_files(left, right)
     elif isinstance(recorded, str) and isinstance(ours, str) and _TEMP.search(recorded) and _TEMP.search(ours):
-        own_side.names.setdefault(ours, recorded)
+        yield recorded, ours

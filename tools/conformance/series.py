@@ -4,6 +4,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from PIL import Image
+
 from comfyfleet.engine.engine import Engine
 from comfyfleet.engine.nodes import NODES
 from comfyfleet.engine.server import serve_here
@@ -21,6 +23,9 @@ ONE_SERVER = (
     "c1_validation_errors",
     "d1_execution_errors",
     "e1_interrupt",
+)
+# What came between is not replayed, so the second half starts afresh.
+ITS_SECOND_HALF = (
     "f1_queue_and_history_ops",
     "g1_ws_disconnect_reconnect",
     "h1_uploads_and_view_paths",
@@ -29,11 +34,14 @@ ONE_SERVER = (
     "i1_endpoints",
 )
 
+# Files of servers that ran before in the same folder: numbers go on from them.
+LEFT_BEHIND = {"n1_cache_flag_cache_ram": ("n1a_00007_.png", "n1b_00003_.png")}
+
 
 def all_series() -> list[tuple[str, ...]]:
     """Every recording there is, but for those that are unsupported as a whole."""
-    others = sorted(path.stem for path in FOLDER.glob("*.jsonl") if path.stem not in ONE_SERVER)
-    return [ONE_SERVER, *((name,) for name in others if name not in RECORDINGS)]
+    others = sorted(path.stem for path in FOLDER.glob("*.jsonl") if path.stem not in ONE_SERVER + ITS_SECOND_HALF)
+    return [ONE_SERVER, ITS_SECOND_HALF, *((name,) for name in others if name not in RECORDINGS)]
 
 
 async def run_all(only: Sequence[str] = ()) -> dict[str, Findings]:
@@ -48,13 +56,26 @@ async def run_all(only: Sequence[str] = ()) -> dict[str, Findings]:
 async def run_series(recordings: Sequence[str]) -> dict[str, Findings]:
     pace = Pace()
     found = {}
-    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+    with tempfile.TemporaryDirectory(prefix="conformance-") as above:
+        folder = _furnish(Path(above), LEFT_BEHIND.get(recordings[0], ()))
         stand_ins = list(build_stand_ins(FOLDER / "object_info_core_nodes.json", pace))
-        engine = Engine(Path(folder), nodes=[*NODES, *stand_ins])
+        engine = Engine(folder, nodes=[*NODES, *stand_ins])
         async with serve_here(engine) as url:
-            recorded, own = Side("/ComfyUI"), Side(str(engine.folders.root))
+            recorded, own = Side(""), Side(str(engine.folders.root.parents[1]))
             for name in recordings:
                 path = FOLDER / f"{name}.jsonl"
                 place = Place(url, engine.folders.root, engine.registry, pace, recorded, own)
                 found[name] = await Replay(name, path, place).run()
     return found
+
+
+def _furnish(above: Path, left_behind: Sequence[str]) -> Path:
+    """A folder as deep as the real server's, with what stood there from the start."""
+    folder = above / "comfy" / "ComfyUI"
+    (folder / "input").mkdir(parents=True)
+    (folder / "output").mkdir()
+    for name in left_behind:
+        (folder / "output" / name).touch()
+    Image.new("RGBA", (32, 32), (200, 30, 30, 128)).save(folder / "input" / "example.png")
+    (folder / "input" / "corrupt.png").write_bytes(b"not a picture")
+    return folder

@@ -27,12 +27,15 @@ class Pace:
 
     def allow(self, prompt_id: str, steps_max: float) -> None:
         with self._lock:
-            self._is_open = False
             self._steps_max[prompt_id] = steps_max
 
     def open(self) -> None:
         with self._lock:
             self._is_open = True
+
+    def shut(self) -> None:
+        with self._lock:
+            self._is_open = False
 
     def allows(self, prompt_id: str, step: int) -> bool:
         with self._lock:

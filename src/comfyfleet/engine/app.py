@@ -45,6 +45,8 @@ BOTH: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", "/global_subgraphs", facts.get_nothing_named),
     ("GET", "/node_replacements", facts.get_nothing_named),
     ("GET", "/i18n", facts.get_nothing_named),
+    ("GET", "/view_metadata/{folder}", facts.get_no_metadata),
+    ("GET", "/userdata", facts.get_no_userdata),
     ("GET", "/v2/userdata", facts.get_nothing_listed),
     ("GET", "/api/jobs", jobs.get_jobs),
     ("GET", "/api/jobs/{job_id}", jobs.get_job),

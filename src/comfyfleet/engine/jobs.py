@@ -38,8 +38,8 @@ def finished_job(entry: Entry, *, whole: bool = False) -> dict[str, Any]:
         "execution_start_time": told.get("execution_start", {}).get("timestamp"),
         "execution_end_time": end.get("timestamp"),
         "execution_error": told.get("execution_error"),
-        "outputs_count": len(shown),
-        "previewable_outputs_count": sum(_previewable(each) for each in shown),
+        "outputs_count": sum("filename" in each for each in shown),  # texts are shown, not counted
+        "previewable_outputs_count": sum("filename" in each and _previewable(each) for each in shown),
         "preview_output": _preview(shown),
         "workflow_id": _workflow_id(extra_data),
     }

@@ -1,7 +1,6 @@
 """What the server says about itself: nodes, machine, features, weights (it has none)."""
 
 import os
-import platform
 import sys
 from typing import Any
 
@@ -10,7 +9,7 @@ from starlette.responses import Response
 
 from comfyfleet import __version__
 from comfyfleet.engine.registry import describe
-from comfyfleet.engine.routes.answers import empty, engine_of, json_answer
+from comfyfleet.engine.routes.answers import empty, engine_of, json_answer, text
 
 BODY_BYTES_MAX = 100 * 1024 * 1024
 # The version whose behaviour this server shows.
@@ -64,7 +63,7 @@ async def get_system_stats(request: Request) -> Response:
         "argv": [f"comfyfleet {__version__}", "engine"],
     }
     device = {
-        "name": f"cpu {platform.machine()}",
+        "name": "cpu",
         "type": "cpu",
         "index": None,
         "vram_total": total_bytes,
@@ -104,6 +103,14 @@ async def no_assets(request: Request) -> Response:
     message = "Assets system is disabled. Start the server with --enable-assets to use this feature."
     error: dict[str, Any] = {"code": "SERVICE_DISABLED", "message": message, "details": {}}
     return json_answer({"error": error}, 503)
+
+
+async def get_no_metadata(request: Request) -> Response:
+    return empty(404)
+
+
+async def get_no_userdata(request: Request) -> Response:
+    return text("Directory not found", 404)
 
 
 async def get_files(request: Request) -> Response:
