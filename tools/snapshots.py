@@ -25,6 +25,7 @@ from uuid import UUID
 import sqlalchemy as sa
 import typer
 
+import engine_nodes_page
 import protocol_page
 from comfyfleet.api.app import build_app
 from comfyfleet.api.errors import EDGE_WORDS, OWN_WORDS, status_of
@@ -81,6 +82,7 @@ def everything() -> Iterator[tuple[str, str]]:
     yield "docs/reference/schema.md", NOTICE + schema_page()
     yield "docs/reference/cli.md", NOTICE + cli_page()
     yield "docs/reference/http.md", NOTICE + http_page()
+    yield "docs/reference/engine-nodes.md", NOTICE + engine_nodes_page.page()
     yield PROTOCOL, protocol_page.page(ROOT / PROTOCOL)
 
 

@@ -151,9 +151,12 @@ def test_a_saved_picture_holds_the_pixels_and_the_graph(run_node: RunNode, folde
 
 
 def test_placeholders_in_the_prefix_are_filled_in(run_node: RunNode, folders: Folders) -> None:
-    run_node("SaveImage", images=a_picture(batch=2), filename_prefix="%year%/%width%x%height%_%batch_num%")
+    prefix = "%year%/%width%x%height%_%batch_num%"
+    run_node("SaveImage", images=a_picture(batch=2), filename_prefix=prefix)
     year = str(datetime.now().astimezone().year)
     assert sorted(path.name for path in (folders.output / year).iterdir()) == ["8x6_0_00001_.png", "8x6_1_00002_.png"]
+    run_node("SaveImage", images=a_picture(), filename_prefix=prefix)
+    assert (folders.output / year / "8x6_0_00002_.png").is_file()
 
 
 def test_dates_in_the_prefix() -> None:
@@ -174,6 +177,9 @@ def test_previews_go_to_the_temp_folder(run_node: RunNode, folders: Folders) -> 
     assert file["type"] == "temp"
     assert file["filename"].startswith("ComfyUI_temp_")
     assert (folders.temp / file["filename"]).is_file()
+    again = run_node("PreviewImage", images=a_picture())
+    assert again.ui is not None
+    assert again.ui["images"][0]["filename"] == file["filename"].replace("00001", "00002")
     masked = run_node("MaskPreview", mask=np.full((1, 4, 4), 0.5, dtype=np.float32))
     assert masked.ui is not None
     assert masked.ui["animated"] == [False]

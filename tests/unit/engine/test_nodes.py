@@ -218,10 +218,11 @@ def test_an_interrupt_takes_effect_between_frames(
 
 
 def test_pictures_for_the_socket_go_out_as_png(run_node: RunNode, context: Context) -> None:
-    sent: list[Preview | None] = []
-    within = replace(context, report=lambda _value, _steps, preview: sent.append(preview))
+    sent: list[tuple[float, float, Preview | None]] = []
+    within = replace(context, report=lambda *step: sent.append(step))
     made = run_node("SaveImageWebsocket", images=a_picture(batch=2), within=within)
-    assert [preview and (preview.format, preview.image[:4]) for preview in sent] == [("PNG", b"\x89PNG")] * 2
+    assert [(value, steps) for value, steps, _ in sent] == [(0, 2), (1, 2)]
+    assert [preview and (preview.format, preview.image[:4]) for *_, preview in sent] == [("PNG", b"\x89PNG")] * 2
     assert made.ui is None
 
 

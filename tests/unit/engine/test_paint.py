@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from comfyfleet.engine.node import Context, Interrupted, Preview
@@ -13,6 +15,7 @@ from comfyfleet.engine.paint.painter import compose
 from comfyfleet.engine.paint.palette import MOOD_WORDS, MOODS, first_match, mood_asked_for
 from comfyfleet.engine.paint.scenes import FITTING_MOODS, SCENE_WORDS, SCENES
 from tests.unit.engine.conftest import RunNode
+from tests.unit.engine.pictures import a_picture
 
 SMALL = {"width": 96, "height": 64, "steps": 3}
 
@@ -72,6 +75,13 @@ def test_each_step_shows_a_preview_closer_to_the_end(run_node: RunNode, context:
     assert away[0] > 2 * away[-1]
 
 
+def test_who_wants_no_previews_gets_none(run_node: RunNode, context: Context) -> None:
+    seen: list[Preview | None] = []
+    within = replace(context, preview_method="none", report=lambda _value, _steps, preview: seen.append(preview))
+    run_node("FleetPaint", prompt="dunes", **SMALL, within=within)
+    assert seen == [None] * 3
+
+
 def test_painting_stops_when_somebody_interrupts(run_node: RunNode, context: Context) -> None:
     def stop(value: float, steps: float, preview: Preview | None) -> None:
         if value == 2:
@@ -89,6 +99,21 @@ def test_a_variation_is_related_to_its_picture(run_node: RunNode) -> None:
     assert 0.005 < np.abs(little - image).mean() < np.abs(much - image).mean()
     assert np.corrcoef(much.mean(axis=-1).ravel(), image.mean(axis=-1).ravel())[0, 1] > 0.5
     assert much[..., 2].mean() > much[..., 0].mean()  # winter is blue
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(height=st.integers(1, 40), width=st.integers(1, 40), strength=st.floats(0.01, 1))
+def test_any_picture_can_be_varied(run_node: RunNode, height: int, width: int, strength: float) -> None:
+    image = a_picture(height, width)
+    made = run_node("FleetVary", image=image, prompt="forest", strength=strength, steps=2).values[0]
+    assert made.shape == image.shape
+    assert np.isfinite(made).all()
+
+
+def test_a_picture_too_large_to_vary_is_refused(run_node: RunNode) -> None:
+    huge = np.broadcast_to(np.float32(0.5), (1, 8000, 8000, 3))
+    with pytest.raises(ValueError, match="too many to paint over"):
+        run_node("FleetVary", image=huge, prompt="x")
 
 
 def test_a_batch_is_varied_frame_by_frame(run_node: RunNode, context: Context) -> None:

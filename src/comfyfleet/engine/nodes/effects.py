@@ -13,12 +13,15 @@ from comfyfleet.engine.pixels.convert import Floats, to_pillow
 PREVIEW_SIDE_PX = 512
 SIDE_MAX_PX = 2048
 STEPS_MAX = 100
+LARGEST_VARIED_PX = 8 * 1024 * 1024
 
 SEED = integer(0, 0, SEED_MAX, control_after_generate=True, tooltip="Another seed, another picture of the same words.")
 STEPS = integer(20, 1, STEPS_MAX, tooltip="Passes of the brush, from broad to fine.")
 
 
-def preview_of(frame: Floats) -> Preview:
+def preview_of(frame: Floats, context: Context) -> Preview | None:
+    if context.preview_method == "none":
+        return None
     picture = to_pillow(frame[..., :3])
     picture.thumbnail((PREVIEW_SIDE_PX, PREVIEW_SIDE_PX))
     written = io.BytesIO()
@@ -50,7 +53,7 @@ class FleetPaint(Node):
         target = compose(prompt, seed, Canvas(inputs["height"], inputs["width"]))
         painting = target
         for step, painting in enumerate(paint(target, chance_of(prompt, seed, "brush"), steps), start=1):
-            context.step(step, steps, preview_of(painting))
+            context.step(step, steps, preview_of(painting, context))
         return Made(painting[None])
 
 
@@ -76,6 +79,9 @@ class FleetVary(Node):
         images, strength = inputs["image"], inputs["strength"]
         if strength <= 0:
             return Made(images)
+        height, width = images.shape[1:3]
+        if height * width > LARGEST_VARIED_PX:
+            raise ValueError(f"{width}×{height} pixels are too many to paint over: scale them to 8 megapixels first.")
         varied = np.empty((*images.shape[:3], 3), dtype=np.float32)
         for number, frame in enumerate(images):
             varied[number] = self._repaint(frame[..., :3], number, inputs, context, len(images))
@@ -88,6 +94,6 @@ class FleetVary(Node):
         target = make_over(frame, prompt, seed, strength)
         painting = target
         for step, painting in enumerate(paint(target, chance_of(prompt, seed, "brush"), steps, start=frame), start=1):
-            context.step(number * steps + step, frames * steps, preview_of(painting))
+            context.step(number * steps + step, frames * steps, preview_of(painting, context))
         share = np.float32(min(1.0, strength * 2))
         return frame * (1 - share) + painting * share

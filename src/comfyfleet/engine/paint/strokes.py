@@ -16,6 +16,7 @@ BROADEST, FINEST = 0.09, 0.008  # a brush's width, in heights of the picture
 LONGER = 4.2  # a stroke's length, in widths
 FULL_COVER_STEPS = 20
 STROKES_A_PASS = 30_000
+BROADEST_PX = 96  # the prints of one brush are held at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Brush:
 
 def brush_width_px(canvas: Canvas, step: int, steps: int) -> float:
     share = step / max(1, steps - 1) if steps > 1 else 1.0
-    return max(1.6, canvas.height_px * BROADEST * math.pow(FINEST / BROADEST, share))
+    return min(BROADEST_PX, max(1.6, canvas.height_px * BROADEST * math.pow(FINEST / BROADEST, share)))
 
 
 def make_brush(chance: np.random.Generator, width_px: float) -> Brush:

@@ -23,7 +23,8 @@ def to_picture(values: npt.NDArray[Any]) -> Floats:
 
 
 def to_floats(frame: npt.NDArray[Any]) -> Floats:
-    floats: Floats = frame.astype(np.float32) / np.float32(255.0)
+    floats: Floats = frame.astype(np.float32)
+    floats /= 255  # in place: a long film is held twice in memory otherwise
     return floats
 
 
