@@ -25,7 +25,6 @@ from uuid import UUID
 import sqlalchemy as sa
 import typer
 
-import protocol_page
 from comfyfleet.api.app import build_app
 from comfyfleet.api.errors import EDGE_WORDS, OWN_WORDS, status_of
 from comfyfleet.api.options import ApiOptions
@@ -36,6 +35,7 @@ from comfyfleet.db.tables import CENTRAL, TENANT
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.lifecycle import Lifecycle
 from comfyfleet.settings import PREFIX, Settings
+from tools import engine_nodes_page, protocol_page
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "comfyfleet"
@@ -81,6 +81,7 @@ def everything() -> Iterator[tuple[str, str]]:
     yield "docs/reference/schema.md", NOTICE + schema_page()
     yield "docs/reference/cli.md", NOTICE + cli_page()
     yield "docs/reference/http.md", NOTICE + http_page()
+    yield "docs/reference/engine-nodes.md", NOTICE + engine_nodes_page.page()
     yield PROTOCOL, protocol_page.page(ROOT / PROTOCOL)
 
 

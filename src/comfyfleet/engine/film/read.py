@@ -50,7 +50,15 @@ def film_facts(film: Film) -> FilmFacts:
         refuse_absurd(1, context.height, context.width)
         depth = context.format.components[0].bits if context.format else 8
         fps = stream.average_rate or stream.guessed_rate or DEFAULT_FPS
-        return FilmFacts(context.width, context.height, fps, stream.frames, context.name, container.format.name, depth)
+        return FilmFacts(
+            context.width,
+            context.height,
+            fps,
+            stream.frames,
+            context.codec.canonical_name,
+            container.format.name,
+            depth,
+        )
 
 
 def film_frames(film: FilmFile) -> Iterator[Bytes]:

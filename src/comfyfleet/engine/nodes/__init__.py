@@ -8,8 +8,10 @@ from comfyfleet.engine.node import Node
 from comfyfleet.engine.nodes import (
     audio,
     batches,
+    effects,
     filters,
     images,
+    latents,
     loading,
     masks,
     primitives,
@@ -21,7 +23,22 @@ from comfyfleet.engine.nodes import (
 )
 
 FAMILIES: tuple[ModuleType, ...] = (
-    *(loading, images, filters, batches, masks, saving, video, save_video, audio, primitives, text, sleep),
+    *(
+        loading,
+        images,
+        filters,
+        batches,
+        masks,
+        saving,
+        video,
+        save_video,
+        audio,
+        latents,
+        primitives,
+        text,
+        effects,
+        sleep,
+    ),
 )
 
 

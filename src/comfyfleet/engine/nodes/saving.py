@@ -1,5 +1,6 @@
 """Pictures to files, in the numbered way of ComfyUI: prefix_00001_.png, with the graph inside."""
 
+import hashlib
 import io
 import json
 import re
@@ -24,6 +25,7 @@ PREFIX_HINT = (
     "%date:yyyy-MM-dd% or %Empty Latent Image.width% to include values from nodes."
 )
 TEMP_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+PROCESS_SALT = secrets.token_bytes(16)
 WEBP_EFFORT = {"default": 4, "fastest": 0, "slowest": 6}
 # EXIF tags in which ComfyUI keeps the graph (Model) and then what else there is (Make and downwards).
 EXIF_PROMPT, EXIF_FIRST_OTHER = 0x0110, 0x010F
@@ -53,8 +55,11 @@ def place_for_pictures(context: Context, images: Floats, prefix: str, *, kind: s
     return place_for(context, prefix, images.shape[2], images.shape[1], kind=kind)
 
 
-def temp_prefix() -> str:
-    return "ComfyUI_temp_" + "".join(secrets.choice(TEMP_LETTERS) for _ in range(5))
+def temp_prefix(node_id: str = "") -> str:
+    """A prefix of its own for each call, or for each node as long as the process lives: its files then count on, as
+    they do where ComfyUI keeps the node."""
+    drawn = hashlib.sha256(PROCESS_SALT + node_id.encode()).digest() if node_id else secrets.token_bytes(5)
+    return "ComfyUI_temp_" + "".join(TEMP_LETTERS[number % 26] for number in drawn[:5])
 
 
 def metadata(context: Context) -> dict[str, str]:
@@ -73,11 +78,21 @@ def save_pngs(images: Floats, context: Context, prefix: str, *, kind: str, compr
     for key, value in metadata(context).items():
         texts.add_text(key, value)
     files = []
+    offset = -1
     for number, frame in enumerate(watched(images, context)):
-        name = place.name("png", offset=number).replace("%batch_num%", str(number))
+        name, offset = _free_name(place, number, offset + 1)
         to_pillow(frame).save(place.folder / name, pnginfo=texts, compress_level=compress_level)
         files.append(saved(place, name, kind))
     return files
+
+
+def _free_name(place: SavePlace, number: int, offset: int) -> tuple[str, int]:
+    """ComfyUI does not count on where the prefix holds %batch_num%, and writes over its own files; we pass them by."""
+    while True:
+        name = place.name("png", offset=offset).replace("%batch_num%", str(number))
+        if not (place.folder / name).exists():
+            return name, offset
+        offset += 1
 
 
 class SaveImage(Node):
@@ -113,7 +128,7 @@ class PreviewImage(Node):
 
     def run(self, inputs: Inputs, context: Context) -> Made:
         images = inputs["images"]
-        files = save_pngs(images, context, temp_prefix(), kind="temp", compress_level=1)
+        files = save_pngs(images, context, temp_prefix(context.node_id), kind="temp", compress_level=1)
         return Made(images, ui={"images": files})
 
 
@@ -144,10 +159,10 @@ class SaveImageWebsocket(Node):
 
     def run(self, inputs: Inputs, context: Context) -> Made:
         images = inputs["images"]
-        for done, frame in enumerate(images):
+        for number, frame in enumerate(images):  # counted from 0, as ComfyUI does here
             written = io.BytesIO()
             to_pillow(frame).save(written, "PNG", compress_level=1)
-            context.step(done, len(images), Preview(written.getvalue(), "PNG"))
+            context.step(number, len(images), Preview(written.getvalue(), "PNG"))
         return Made()
 
     def fingerprint(self, inputs: Inputs, folders: Any) -> object:

@@ -16,8 +16,15 @@ def to_bytes(frame: Floats) -> Bytes:
     return bytes_
 
 
+def to_picture(values: npt.NDArray[Any]) -> Floats:
+    """Cut to 0..1, whatever the arithmetic made of it."""
+    cut: Floats = np.clip(values, 0, 1).astype(np.float32)
+    return cut
+
+
 def to_floats(frame: npt.NDArray[Any]) -> Floats:
-    floats: Floats = frame.astype(np.float32) / np.float32(255.0)
+    floats: Floats = frame.astype(np.float32)
+    floats /= 255  # in place: a long film is held twice in memory otherwise
     return floats
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image, ImageOps, ImageSequence
 
 from comfyfleet.engine.pixels.bounds import refuse_absurd
-from comfyfleet.engine.pixels.convert import Floats, to_floats
+from comfyfleet.engine.pixels.convert import Bytes, Floats, to_floats
 
 # A stereo photograph's second frame is not the next frame of an animation.
 ONE_FRAME_FORMATS = frozenset({"MPO"})
@@ -19,17 +19,17 @@ def read_pictures(path: Path, check: Callable[[], None]) -> tuple[Floats, Floats
 
     What is no picture raises Pillow's own error, as in ComfyUI: clients know it by its class.
     """
-    frames: list[Floats] = []
+    frames: list[Bytes] = []
     masks: list[Floats] = []
     for frame in _upright_frames(path, check):
         if frames and frame.size != (frames[0].shape[1], frames[0].shape[0]):
             continue
         refuse_absurd(len(frames) + 1, frame.height, frame.width)
-        frames.append(to_floats(np.asarray(_eight_bits(frame).convert("RGB"))))
+        frames.append(np.asarray(_eight_bits(frame).convert("RGB")))
         masks.append(_mask_of(frame))
     if not frames:
         raise ValueError(f"There is no picture in {path.name}.")
-    return np.stack(frames), np.stack(masks)
+    return to_floats(np.stack(frames)), np.stack(masks)
 
 
 def read_channel(path: Path, channel: str, check: Callable[[], None]) -> Floats:

@@ -106,13 +106,14 @@ def _averaged(frame: Floats, axis: int, size: int) -> Floats:
     have = frame.shape[axis]
     start = np.arange(size) * have // size
     end = -(-(np.arange(1, size + 1) * have) // size)
-    sums = np.cumsum(frame, axis=axis, dtype=np.float64)
-    sums = np.concatenate([np.zeros_like(np.take(sums, [0], axis=axis)), sums], axis=axis)
-    shape = [1, 1, 1]
-    shape[axis] = -1
-    total = np.take(sums, end, axis=axis) - np.take(sums, start, axis=axis)
-    averaged: Floats = (total / (end - start).reshape(shape)).astype(np.float32)
-    return averaged
+    count = (end - start)[:, None] if axis == 0 else (end - start)[None, :]
+    channels = []
+    for channel in range(frame.shape[-1]):  # one at a time: the sums take twice the room of what they add up
+        sums = np.cumsum(frame[..., channel], axis=axis, dtype=np.float64)
+        sums = np.concatenate([np.zeros_like(np.take(sums, [0], axis=axis)), sums], axis=axis)
+        total = np.take(sums, end, axis=axis) - np.take(sums, start, axis=axis)
+        channels.append((total / count).astype(np.float32))
+    return np.stack(channels, axis=-1)
 
 
 def _lanczos(frame: Floats, width_px: int, height_px: int) -> Floats:
