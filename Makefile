@@ -30,14 +30,14 @@ check: $(READY) ## format, lint, types, import contracts, dependencies, snapshot
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry .
-	$(BIN)/python tools/snapshots.py --check
+	$(BIN)/python -m tools.snapshots --check
 
 fix: $(READY) ## format, and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 snapshots: $(READY) ## write golden SQL, the OpenAPI file and the generated reference pages anew
-	$(BIN)/python tools/snapshots.py
+	$(BIN)/python -m tools.snapshots
 
 screenshots: $(READY) ## take the pictures of the README anew
 	@tools/system-packages

@@ -25,8 +25,6 @@ from uuid import UUID
 import sqlalchemy as sa
 import typer
 
-import engine_nodes_page
-import protocol_page
 from comfyfleet.api.app import build_app
 from comfyfleet.api.errors import EDGE_WORDS, OWN_WORDS, status_of
 from comfyfleet.api.options import ApiOptions
@@ -37,6 +35,7 @@ from comfyfleet.db.tables import CENTRAL, TENANT
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.lifecycle import Lifecycle
 from comfyfleet.settings import PREFIX, Settings
+from tools import engine_nodes_page, protocol_page
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "comfyfleet"

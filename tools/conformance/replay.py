@@ -1,29 +1,25 @@
 """Send a recording's requests to an engine, in order, and compare."""
 
 import asyncio
-import contextlib
-import hashlib
-import io
 import json
 import math
-import struct
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx2
-from PIL import Image
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.asyncio.client import connect
 
 from comfyfleet.engine.registry import Registry
-from tools.conformance.normal import Side, same_files
-from tools.conformance.standins import Pace
-from tools.conformance.unsupported import REQUESTS
 
-WITHIN_S = 2.0
+from .forms import KNOWN_CONTENT, as_sent, build_form
+from .hearing import WITHIN_S, Ear, by_prompt, is_chance, kept_messages, noted_binary, prompt_of, without_order
+from .normal import Side, same_files
+from .standins import Pace
+from .unsupported import REQUESTS
+
 SETTLE_S = 0.15
 ASK_EVERY_S = 0.02
 ASKED_TIMES_MAX = 50
@@ -31,48 +27,6 @@ ASKED_TIMES_MAX = 50
 CUT_SILENTLY = {"m1_jobs_cancel": {"progress_state": 2.0}}
 NODE_CLASS = "node class "
 ABOUT_SKIPPED = "about a prompt that was not sent"
-_KNOWN_CONTENT = {hashlib.sha256(content).hexdigest(): content for content in (b"", b"hello", b"\x00\x01")}
-
-
-@dataclass
-class Ear:
-    """One socket of ours, and what it heard."""
-
-    connection: ClientConnection
-    heard: list[dict[str, Any]] = field(default_factory=list)
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-    task: asyncio.Task[None] | None = None
-
-    async def listen(self) -> None:
-        with contextlib.suppress(ConnectionClosed):
-            async for frame in self.connection:
-                self.heard.append(json.loads(frame) if isinstance(frame, str) else _read_binary(frame))
-                self.news.set()
-
-    async def until(self, enough: Callable[[list[dict[str, Any]]], bool]) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(WITHIN_S):
-                while not enough(self.heard):
-                    self.news.clear()
-                    await self.news.wait()
-
-
-def _read_binary(frame: bytes) -> dict[str, Any]:
-    """As the recordings note binary frames, without the picture."""
-    event, second = struct.unpack(">II", frame[:8])
-    noted: dict[str, Any] = {"event_type": event}
-    if event == 1:
-        noted["image_type"] = second
-    elif event == 3:
-        noted |= {"node_id": frame[8 : 8 + second].decode(), "text": frame[8 + second :].decode()}
-    elif event == 4:
-        noted["metadata"] = json.loads(frame[8 : 8 + second])
-    return {"type": "binary", "data": noted}
-
-
-def _noted_binary(frame: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: frame[key] for key in ("event_type", "image_type", "node_id", "text", "metadata") if key in frame}
-    return {"type": "binary", "data": kept}
 
 
 @dataclass
@@ -99,7 +53,7 @@ class Replay:
     def __init__(self, name: str, path: Path, place: Place) -> None:
         self._name = name
         self._events = [json.loads(line) for line in path.read_text().splitlines()]
-        self._limits = _kept_messages(self._events[0].get("text", "")) | CUT_SILENTLY.get(name, {})
+        self._limits = kept_messages(self._events[0].get("text", "")) | CUT_SILENTLY.get(name, {})
         self._url = place.url
         self._root = place.root
         self._registry = place.registry
@@ -112,7 +66,7 @@ class Replay:
         self._crowded_ids: set[str] = set()  # prompts with several outputs: their order is not fixed
         self._index = 0
         self._files: dict[str, str] = {}
-        self._bytes_of = dict(_KNOWN_CONTENT)  # by the digest of what the real server had
+        self._bytes_of = dict(KNOWN_CONTENT)  # by the digest of what the real server had
         self.findings = Findings()
 
     async def run(self) -> Findings:
@@ -169,7 +123,7 @@ class Replay:
                 self._pace.allow(ours_by_name[name], self._steps_before(place, spoken))
 
     def _steps_before(self, place: int, prompt_id: str) -> float:
-        before = [message for message in self._messages(0, place) if _prompt_of(message) == prompt_id]
+        before = [message for message in self._messages(0, place) if prompt_of(message) == prompt_id]
         if any(message["type"] in ("executed", "execution_success") for message in before):
             return math.inf
         if self._is_read_as_done(place, prompt_id) or not self._is_followed(place, prompt_id):
@@ -192,8 +146,8 @@ class Replay:
     # What was heard
 
     def _expect(self, event: dict[str, Any]) -> None:
-        message = event["message"] if event["kind"] == "ws_text" else _noted_binary(event["frame"])
-        if _prompt_of(message) not in self._skipped_ids:
+        message = event["message"] if event["kind"] == "ws_text" else noted_binary(event["frame"])
+        if prompt_of(message) not in self._skipped_ids:
             self._expected.setdefault(event["client"], []).append(message)
 
     async def _catch_up(self) -> None:
@@ -209,10 +163,10 @@ class Replay:
         """What is compared in order: of prompts that were not skipped, and as many as the file kept."""
         kept, counts = [], Counter[tuple[str, str]]()
         for message in messages:
-            kind, prompt_id = message["type"], _prompt_of(message) or ""
+            kind, prompt_id = message["type"], prompt_of(message) or ""
             if kind in ("status", "logs") or (kind == "executing" and "prompt_id" not in message["data"]):
                 continue
-            if "progress_steps" in self._limits and _is_chance(message):
+            if "progress_steps" in self._limits and is_chance(message):
                 continue
             counts[kind, prompt_id] += 1
             if counts[kind, prompt_id] <= self._limits.get(kind, math.inf):
@@ -227,11 +181,11 @@ class Replay:
             self._compare_status(client)
 
     def _compare_by_prompt(self, client: str, expected: list[dict[str, Any]], heard: list[dict[str, Any]]) -> None:
-        left, right = _by_prompt(expected, self._recorded), _by_prompt(heard, self._own)
+        left, right = by_prompt(expected, self._recorded), by_prompt(heard, self._own)
         for name in left.keys() | right.keys():
             was, now = left.get(name, []), right.get(name, [])
             if name in self._crowded_ids:
-                was, now = _without_order(was), _without_order(now)
+                was, now = without_order(was), without_order(now)
             self.findings.messages_compared += len(was)
             for place in range(max(len(was), len(now))):
                 before = was[place] if place < len(was) else None
@@ -261,7 +215,7 @@ class Replay:
 
     async def _wait_if_idle(self, http: httpx2.AsyncClient, place: int) -> None:
         """The one who comes back may come to a server that has finished meanwhile."""
-        first = next(self._messages(place, None), {"data": {}})
+        first: dict[str, Any] = next(self._messages(place, None), {"data": {}})
         if first["data"].get("status", {}).get("exec_info") == {"queue_remaining": 0}:
             self._pace.open()
             for _ in range(ASKED_TIMES_MAX):
@@ -308,7 +262,7 @@ class Replay:
         if reason is not None:
             self.findings.skipped[key] = reason
             return
-        answer = await self._ask(http, _as_sent(request, recorded))
+        answer = await self._ask(http, as_sent(request, recorded))
         if recorded.get("sha256") and answer.status_code == 200:
             self._bytes_of.setdefault(recorded["sha256"], answer.content)
         if request["path"].endswith("/prompt") and request["method"] == "POST":
@@ -355,7 +309,7 @@ class Replay:
         path = self._own_words(request["path"])
         headers = dict(request.get("headers") or {})
         if "multipart" in request:
-            content, content_type = _form(request["multipart"], self._bytes_of)
+            content, content_type = build_form(request["multipart"], self._bytes_of)
             return await http.post(path, content=content, headers={"content-type": content_type})
         if "json" in request:
             content = self._own_words(json.dumps(request["json"])).encode()
@@ -417,49 +371,6 @@ def _brief(value: Any, other: Any) -> str:
     return ("…" if start else "") + text[start : start + 500]
 
 
-def _kept_messages(about: str) -> dict[str, float]:
-    """How many messages of a kind a prompt keeps in the file, as its first line says."""
-    words = {"second": 2, "third": 3, "sixth": 6}
-    limits: dict[str, float] = {}
-    for word, count in words.items():
-        if f"beyond the {word}" in about:
-            limits["progress_state"] = count
-            if "progress and progress_state messages beyond" in about:
-                limits["progress"] = count
-    if "progress_state messages are left out" in about:
-        limits["progress_state"] = 0
-    if "of each prompt and socket" in about:
-        limits["progress_steps"] = 1
-    return limits
-
-
-def _prompt_of(message: dict[str, Any]) -> str | None:
-    facts = message["data"]
-    return facts.get("prompt_id") or (facts.get("metadata") or {}).get("prompt_id")
-
-
-def _by_prompt(messages: list[dict[str, Any]], side: Side) -> dict[str, list[Any]]:
-    """Binary frames without a prompt's id belong to the prompt spoken of before them."""
-    found: dict[str, list[Any]] = {}
-    current = ""
-    for message in messages:
-        current = _prompt_of(message) or current
-        found.setdefault(side.names.get(current, current), []).append(side.normal(message))
-    return found
-
-
-def _without_order(messages: list[Any]) -> list[Any]:
-    return sorted((each for each in messages if each["type"] != "progress_state"), key=json.dumps)
-
-
-def _is_chance(message: dict[str, Any]) -> bool:
-    """A sampler watched through a socket that comes and goes: which steps are heard is chance, but for the ends."""
-    facts = message["data"]
-    return message["type"] == "progress_state" or (
-        message["type"] == "progress" and facts["value"] not in (1, facts["max"])
-    )
-
-
 def _outputs_of(body: dict[str, Any], registry: Registry) -> list[str]:
     targets = body.get("partial_execution_targets")
     return [
@@ -469,39 +380,3 @@ def _outputs_of(body: dict[str, Any], registry: Registry) -> list[str]:
         and registry[node["class_type"]].output_node
         and (targets is None or node_id in targets)
     ]
-
-
-def _form(parts: list[dict[str, Any]], bytes_of: dict[str, bytes]) -> tuple[bytes, str]:
-    boundary = b"conformance"
-    body = b""
-    for part in parts:
-        head = f'Content-Disposition: form-data; name="{part["name"]}"'
-        if "filename" in part:
-            head += f'; filename="{part["filename"]}"\r\nContent-Type: {part["content_type"]}'
-            content = _content(part, bytes_of)
-        else:
-            content = part["value"].encode()
-        body += b"--" + boundary + b"\r\n" + head.encode() + b"\r\n\r\n" + content + b"\r\n"
-    return body + b"--" + boundary + b"--\r\n", "multipart/form-data; boundary=conformance"
-
-
-def _as_sent(request: dict[str, Any], recorded: dict[str, Any]) -> dict[str, Any]:
-    """One client encoded the name of its file; the recording has what it meant, the answer what it sent."""
-    stored = recorded["json"].get("name", "") if isinstance(recorded.get("json"), dict) else ""
-    if "multipart" not in request or "%20" not in stored:
-        return request
-    first, *others = request["multipart"]
-    return {**request, "multipart": [{**first, "filename": stored}, *others]}
-
-
-def _content(part: dict[str, Any], bytes_of: dict[str, bytes]) -> bytes:
-    """The recordings keep sizes and digests of uploads: equal digests get equal bytes, pictures are pictures."""
-    if part["sha256"] in bytes_of:
-        return bytes_of[part["sha256"]]
-    seed = bytes.fromhex(part["sha256"])
-    if part["filename"].endswith(".png") and "corrupt" not in part["filename"]:
-        written = io.BytesIO()
-        mode = "RGBA" if "mask" in part["filename"] else "RGB"
-        Image.new(mode, (16, 16), tuple(seed[: len(mode)])).save(written, "PNG")
-        return written.getvalue()
-    return (seed * (part["bytes"] // len(seed) + 1))[: part["bytes"]]

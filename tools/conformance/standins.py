@@ -74,7 +74,7 @@ def _preview(step: int) -> Preview:
 def build_stand_ins(described: Path, pace: Pace) -> Iterable[Node]:
     known = json.loads(described.read_text())
     bases: dict[str, type[Node]] = {"KSampler": _Sampler, "VAEDecode": _Decoder}
-    for name in ("CheckpointLoaderSimple", "EmptyLatentImage", "CLIPTextEncode", "KSampler", "VAEDecode"):
+    for name in ("CheckpointLoaderSimple", "CLIPTextEncode", "KSampler", "VAEDecode"):
         facts = known[name]
         made = type(name, (bases.get(name, _StandIn),), {**_class_facts(facts), "pace": pace})
         yield made()

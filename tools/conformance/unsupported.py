@@ -41,12 +41,10 @@ REQUESTS: dict[str, str] = {
     "i1_endpoints #49 GET /node_replacements": _NO_INTERFACE,
     "i1_endpoints #50 GET /api/node_replacements": _NO_INTERFACE,
     "k1_output_kinds #9 GET /api/jobs/2c5d14b7-5595-45af-af82-d6ea579ad90d": _CHANCE,
-    "k1_output_kinds #48 GET /view?filename=latent_00001_.latent&subfolder=k1&type=output": "made by SaveLatent",
 }
 
 # Node classes that the engine does not have: their prompts are not sent, and nothing is asked about them.
 NODE_CLASSES: dict[str, str] = {
     "Preview3D": "no three-dimensional things",
     "SaveImageDataSetToFolder": "a saver of training sets",
-    "SaveLatent": "latents need weights",
 }

@@ -48,12 +48,10 @@ class Cache:
 
 def sign(graph: Graph, registry: Registry, folders: Folders) -> dict[str, str]:
     signatures: dict[str, str] = {}
+    seen: set[str] = set()
     for wanted in graph:
-        if wanted in signatures:
-            continue
-        for node_id in upstream_first(graph, wanted):
-            if node_id not in signatures:
-                signatures[node_id] = _sign_node(node_id, graph, registry, folders, signatures)
+        for node_id in upstream_first(graph, wanted, seen) if wanted not in seen else ():
+            signatures[node_id] = _sign_node(node_id, graph, registry, folders, signatures)
     return signatures
 
 

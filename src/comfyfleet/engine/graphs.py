@@ -17,10 +17,11 @@ def links_of(node: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
             yield name, value[0], int(value[1])
 
 
-def upstream_first(graph: Mapping[str, Any], wanted: str) -> list[str]:
-    """A node and all it needs, each after what it needs; walks without recursion, and cycles do not trap it."""
+def upstream_first(graph: Mapping[str, Any], wanted: str, seen: set[str]) -> list[str]:
+    """A node and all it needs that was not seen yet, each after what it needs; walks without recursion, and cycles do
+    not trap it."""
     order: list[str] = []
-    seen = {wanted}
+    seen.add(wanted)
     path = [(wanted, _sources(graph, wanted))]
     while path:
         node_id, sources = path[-1]

@@ -73,7 +73,8 @@ class _Reader:
         parts: dict[str, Part] = {}
         for part in self._parts:
             part.content.seek(0)
-            parts.setdefault(part.name, part)
+            if parts.setdefault(part.name, part) is not part:
+                part.close()
         return parts
 
     def close(self) -> None:

@@ -123,7 +123,7 @@ class _Validation:
     def _judge_upstream(self, output: str) -> None:
         """From the top down, so that deep graphs need no deep recursion. What fails here is judged again from below,
         where the link that leads to it is known."""
-        for node_id in upstream_first(self._graph, output)[:-1]:
+        for node_id in upstream_first(self._graph, output, set(self._judged))[:-1]:
             with contextlib.suppress(Exception):
                 self._judge_node(node_id)
             self._path.clear()
