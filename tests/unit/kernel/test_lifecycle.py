@@ -36,7 +36,7 @@ TABLES = {
 
 
 def test_there_are_lifecycles_to_try() -> None:
-    assert {each.noun for each in LIFECYCLES} == {*TABLES, "reservation"}
+    assert {each.noun for each in LIFECYCLES} == {*TABLES, "job of the pool", "reservation"}
 
 
 @pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda each: each.noun)

@@ -1,0 +1,1 @@
+"""What keeps the project in order: snapshots, pictures, conformance, conversion. Run as `python -m tools.NAME`."""
