@@ -26,10 +26,13 @@ from sqlalchemy.sql.elements import (
 )
 from sqlalchemy.sql.selectable import CTE, Alias, FromClause, Join, Select, Subquery
 
+from comfyfleet.db.direct import is_built_once
+
 BOUND_TENANT: BindParameter[object] = sa.bindparam("bound_tenant_id", type_=sa.Uuid())
 
 GOOD_SHAPES_MAX = 2_000
 _good_shapes: set[Any] = set()
+_good_for_ever: set[int] = set()
 
 Statement = TypeVar("Statement", bound=Executable)
 
@@ -47,6 +50,8 @@ class UnscopedStatement(Exception):
 def require_scope(statement: Statement) -> Statement:
     if not isinstance(statement, (Select, Update, Delete, Insert)):
         raise UnscopedStatement("raw SQL", statement)
+    if is_built_once(statement):
+        return _once_checked(statement)
     # The walk costs about as much as compiling; a statement of a shape seen before is known to be good.
     shape = statement._generate_cache_key()
     if shape is None or shape.key not in _good_shapes:
@@ -55,6 +60,13 @@ def require_scope(statement: Statement) -> Statement:
             if len(_good_shapes) >= GOOD_SHAPES_MAX:
                 _good_shapes.clear()
             _good_shapes.add(shape.key)
+    return statement
+
+
+def _once_checked(statement: Statement) -> Statement:
+    if id(statement) not in _good_for_ever:
+        _check_every_part(statement)  # type: ignore[arg-type]
+        _good_for_ever.add(id(statement))
     return statement
 
 

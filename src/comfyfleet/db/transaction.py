@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Executable, Row
+from sqlalchemy.exc import MultipleResultsFound, NoResultFound
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from comfyfleet.db.dialect import CLOCK_OFFSET
+from comfyfleet.db.direct import Plan, plan_of
 from comfyfleet.db.scope import BOUND_TENANT, UnscopedStatement, require_scope
 from comfyfleet.kernel.ids import TenantId
 
@@ -19,21 +21,49 @@ class _Tx:
     def __init__(self, connection: AsyncConnection, *, clock_offset_s: float = 0.0) -> None:
         self._connection = connection
         self._bound: dict[str, Any] = {CLOCK_OFFSET: clock_offset_s}
+        self._driver: Any = None
 
     async def one(self, statement: Executable, **values: Any) -> Row[Any]:
         """The row that must be there. `values` are for a statement that was built without them."""
-        return (await self._connection.execute(statement, values | self._bound)).one()
+        plan = plan_of(statement, self._connection)
+        if plan is None:
+            return (await self._connection.execute(statement, values | self._bound)).one()
+        rows = await self._read(plan, values)
+        if len(rows) != 1:
+            raise NoResultFound(f"{len(rows)} rows where one must be")
+        row: Row[Any] = rows[0]
+        return row
 
     async def maybe(self, statement: Executable, **values: Any) -> Row[Any] | None:
         """The row, or None: for guarded writes, None means the guard did not hold."""
-        return (await self._connection.execute(statement, values | self._bound)).one_or_none()
+        plan = plan_of(statement, self._connection)
+        if plan is None:
+            return (await self._connection.execute(statement, values | self._bound)).one_or_none()
+        rows = await self._read(plan, values)
+        if len(rows) > 1:
+            raise MultipleResultsFound(f"{len(rows)} rows where one at most may be")
+        return rows[0] if rows else None
 
     async def all(self, statement: Executable, **values: Any) -> Sequence[Row[Any]]:
-        return (await self._connection.execute(statement, values | self._bound)).all()
+        plan = plan_of(statement, self._connection)
+        if plan is None:
+            return (await self._connection.execute(statement, values | self._bound)).all()
+        return await self._read(plan, values)
 
     async def run(self, statement: Executable, **values: Any) -> int:
         """How many rows it touched."""
-        return (await self._connection.execute(statement, values | self._bound)).rowcount
+        plan = plan_of(statement, self._connection)
+        if plan is None:
+            return (await self._connection.execute(statement, values | self._bound)).rowcount
+        return int((await self._send(plan, values)).rowcount)
+
+    async def _read(self, plan: Plan, values: dict[str, Any]) -> Sequence[Any]:
+        return await plan.read(await self._send(plan, values))
+
+    async def _send(self, plan: Plan, values: dict[str, Any]) -> Any:
+        if self._driver is None:
+            self._driver = (await self._connection.get_raw_connection()).driver_connection
+        return await plan.run(self._driver, values | self._bound)
 
 
 class ControlTx(_Tx):

@@ -1,11 +1,11 @@
 """Statements of the queue. Hot ones are built once and take `rows`: the same text for one and for five hundred."""
 
-from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import SecondsBetween, batch_rows, constant, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import ai_job_dispatches, dispatch_attempts, lanes, settlements
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
@@ -31,7 +31,7 @@ def lanes_after(lane: LaneId) -> sa.Select[Any]:
 # ── holding ─────────────────────────────────────────────────────────────────────────────────
 
 
-@cache
+@built_once
 def extend() -> sa.Update:
     """An expired lease that nobody has taken yet is still its holder's: time decides liveness, the token safety."""
     columns = {**LEASE_KEY, "provider_job_id": sa.Text(), "service_status": sa.Text()}
@@ -60,7 +60,7 @@ def extend() -> sa.Update:
     )
 
 
-@cache
+@built_once
 def confirm_attempts() -> sa.Update:
     b = batch_rows("b", {"id": sa.Uuid(), "epoch": sa.BigInteger()})
     return (
@@ -70,7 +70,7 @@ def confirm_attempts() -> sa.Update:
     )
 
 
-@cache
+@built_once
 def workers_with_leases() -> sa.Select[Any]:
     b = batch_rows("b", {"worker_id": sa.Uuid()})
     return sa.select(d.c.worker_id).join(
@@ -78,7 +78,7 @@ def workers_with_leases() -> sa.Select[Any]:
     )
 
 
-@cache
+@built_once
 def held_leases() -> sa.Select[Any]:
     b = batch_rows("b", LEASE_KEY)
     return (
@@ -103,7 +103,7 @@ def leases_with_nonces(worker_id: WorkerId) -> sa.Select[Any]:
 REBIND: dict[str, Any] = {**LEASE_KEY, "new_hash": sa.Text(), "new_incarnation": sa.BigInteger()}
 
 
-@cache
+@built_once
 def rebind() -> sa.Update:
     """The same lease in its worker's next life: what the old process still sends no longer fits."""
     b = batch_rows("b", REBIND)
@@ -119,7 +119,7 @@ def rebind() -> sa.Update:
     )
 
 
-@cache
+@built_once
 def rebind_attempts() -> sa.Update:
     b = batch_rows("b", REBIND)
     return (
@@ -161,7 +161,7 @@ ENDED = (
 _RELEASED: dict[str, Any] = {"lease_hash": None, "lease_expires_at": None, "deadline_at": None}
 
 
-@cache
+@built_once
 def finish(event: DispatchEvent) -> sa.Update:
     """Complete, fail or cancel under the lease: the row that decides the outcome."""
     columns = {**LEASE_KEY, "error_class": sa.Text(), "last_error": sa.Text(), "provider_job_id": sa.Text()}
@@ -183,7 +183,7 @@ def finish(event: DispatchEvent) -> sa.Update:
     )
 
 
-@cache
+@built_once
 def cancel_unwanted() -> sa.Update:
     """In place of another try: while it ran, somebody asked for its end."""
     return finish(DispatchEvent.CANCEL).where(d.c.cancel_requested_at.is_not(None))
@@ -227,7 +227,7 @@ def requeue(rows: list[dict[str, Any]]) -> sa.Update:
     )
 
 
-@cache
+@built_once
 def end_attempts() -> sa.Update:
     columns: dict[str, Any] = {
         "id": sa.Uuid(),
@@ -244,7 +244,7 @@ def end_attempts() -> sa.Update:
     )
 
 
-@cache
+@built_once
 def insert_settlements() -> sa.Insert:
     """What it settles stands in the row that was just moved."""
     b = batch_rows("b", {"settlement_id": sa.Uuid(), "id": sa.Uuid(), "detail": sa.Text()})

@@ -1,6 +1,5 @@
 """Statements over fleets and workers."""
 
-from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -8,6 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from comfyfleet.db.dialect import HeldToTheEnd, Larger, batch_rows, insert_once, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import (
     comfyui_fleets,
     comfyui_workers,
@@ -207,7 +207,7 @@ def by_name(worker_id: str) -> sa.Select[Any]:
     return sa.select(*w.c).where(w.c.worker_id == worker_id)
 
 
-@cache
+@built_once
 def take_turns() -> sa.Select[Any]:
     """One after the other in one order, so that two batches never wait for each other. Costs no write."""
     b = batch_rows("b", {"id": sa.Uuid()})
@@ -215,14 +215,14 @@ def take_turns() -> sa.Select[Any]:
     return sa.select(HeldToTheEnd(ordered.c.id))
 
 
-@cache
+@built_once
 def workers_now() -> sa.Select[Any]:
     """By their numbers in the batch: an id that was just sent need not come back."""
     b = batch_rows("b", {"id": sa.Uuid(), "n": sa.Integer()})
     return sa.select(b.c.n, w.c.fleet_id, w.c.status, w.c.incarnation, w.c.token_hash).join(b, b.c.id == w.c.id)
 
 
-@cache
+@built_once
 def touch() -> sa.Update:
     b = batch_rows("b", {"id": sa.Uuid(), "ago_s": sa.Float(), "load": sa.Integer()})
     seen_at = seconds_from_now(-b.c.ago_s)

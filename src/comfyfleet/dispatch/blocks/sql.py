@@ -1,6 +1,5 @@
 """Statements over blocks."""
 
-from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,6 +7,7 @@ from sqlalchemy import Executable
 from sqlalchemy.dialects import postgresql
 
 from comfyfleet.db.dialect import batch_rows, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import comfyui_workers, failover_blocks, lanes, worker_audit_log
 from comfyfleet.dispatch.matching import EVERY_STRUCTURE
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
@@ -15,7 +15,7 @@ from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
 k = failover_blocks
 
 
-@cache
+@built_once
 def blocks_of() -> sa.Select[Any]:
     asked = batch_rows("asked", {"worker_id": sa.Uuid()})
     return sa.select(
@@ -83,7 +83,7 @@ def record_failure(
     ).returning(*k.c)
 
 
-@cache
+@built_once
 def end_blocks() -> Executable:
     """These workers succeeded in these lanes: with that structure, and so with the server as such."""
     b = batch_rows("b", {"worker_id": sa.Uuid(), "lane": sa.Integer()})

@@ -1,11 +1,11 @@
 """Statements by which a worker gets a lease. Built once: they run all day, each with its `rows`."""
 
-from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import InEach, SecondsBetween, batch_rows, constant, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import ai_job_dispatches, dispatch_attempts, dispatch_payloads
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
 from comfyfleet.dispatch.sql import LEASE_KEY
@@ -13,7 +13,7 @@ from comfyfleet.dispatch.sql import LEASE_KEY
 d, a = ai_job_dispatches, dispatch_attempts
 
 
-@cache
+@built_once
 def open_leases() -> sa.Select[Any]:
     """What these workers hold: to count it, and to answer a poll again whose reply was lost."""
     b = batch_rows("b", {"worker_id": sa.Uuid()})
@@ -36,7 +36,7 @@ def open_leases() -> sa.Select[Any]:
     )
 
 
-@cache
+@built_once
 def heads(*, tenants: bool) -> sa.Select[Any]:
     """The first rows of each lane past its floor: a short walk of one index per lane, whatever waits behind them."""
     b = batch_rows("b", {"lane": sa.Integer(), "floor_tag": sa.Double(), "floor_seq": sa.BigInteger()})
@@ -71,7 +71,7 @@ def heads(*, tenants: bool) -> sa.Select[Any]:
     )
 
 
-@cache
+@built_once
 def claim() -> sa.Update:
     """Only rows that still wait, at the epoch that was seen: of two who saw the same head, one gets it.
 
@@ -101,7 +101,7 @@ def claim() -> sa.Update:
     )
 
 
-@cache
+@built_once
 def insert_attempts() -> sa.Insert:
     columns: dict[str, Any] = {
         "id": sa.Uuid(),
@@ -116,7 +116,7 @@ def insert_attempts() -> sa.Insert:
     return sa.insert(a).from_select(into, sa.select(*b.c, now()))
 
 
-@cache
+@built_once
 def payloads() -> sa.Select[Any]:
     b = batch_rows("b", {"n": sa.Integer(), "id": sa.Uuid()})
     p = dispatch_payloads
