@@ -10,6 +10,7 @@ from comfyfleet import __version__
 from comfyfleet.cli import (
     audit_log,
     blocks,
+    comfy,
     database,
     dispatches,
     fleet_secrets,
@@ -46,6 +47,7 @@ app.add_typer(dispatches.app, name="dispatches")
 app.add_typer(blocks.app, name="blocks")
 app.add_typer(settlements.app, name="settlements")
 app.add_typer(audit_log.app, name="audit-log")
+app.add_typer(comfy.app, name="comfy")
 
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]

@@ -179,6 +179,18 @@ def read_job(answer: Answer) -> JobState:
     return JobState(wire.id, wire.status, entry)
 
 
+class _Error(msgspec.Struct):
+    error: Any
+
+
+def is_json_error(answer: Answer) -> bool:
+    try:
+        answer.decode(_Error)
+    except (UnexpectedAnswer, AccessRefused):
+        return False
+    return True
+
+
 class _Cancelled(msgspec.Struct):
     cancelled: bool
 

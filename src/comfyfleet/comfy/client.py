@@ -110,7 +110,7 @@ class ComfyClient:
         route = f"/api/jobs/{quote(prompt_id, safe='')}"
         answer = await self._ask("GET", route, limit_bytes=self.limits.history_bytes)
         if answer.status == 404:
-            self._has_jobs = bool(answer.body)  # the route's own 404 has words, the web interface's has none
+            self._has_jobs = answers.is_json_error(answer)  # the route's own 404, not that of a path nobody serves
             return None
         self._has_jobs = True
         return answers.read_job(self._accepted(answer))
@@ -124,10 +124,9 @@ class ComfyClient:
         if self._has_job_cancel is False:
             return None
         answer = await self._ask("POST", f"/api/jobs/{quote(prompt_id, safe='')}/cancel", body={})
-        if answer.status in (404, 405):
-            self._has_job_cancel = bool(answer.body) and answer.status == 404
-            return False if self._has_job_cancel else None
-        self._has_job_cancel = True
+        self._has_job_cancel = answer.status not in (404, 405)
+        if not self._has_job_cancel:
+            return None
         return answers.read_cancelled(self._accepted(answer))
 
     async def interrupt(self, prompt_id: str) -> None:

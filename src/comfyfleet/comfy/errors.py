@@ -1,9 +1,11 @@
 """What may go wrong between us and a ComfyUI. Facts, no prose at the call site, and never a credential.
 
 Unavailable   ServerUnreachable  ServerTimedOut  UnexpectedAnswer  AnswerTooLarge  CancelUnconfirmed
-Refused       PromptRefused  UploadRefused  InvalidGraph
+Refused       PromptRefused  UploadRefused  InvalidGraph (InterfaceFormat  Unconvertible  MissingNodeClass)
 NotFound      OutputGone
 """
+
+from collections.abc import Mapping
 
 from comfyfleet.comfy.model import NodeError, OutputFile
 from comfyfleet.kernel.errors import FleetError, Forbidden, NotFound, Refused, Unavailable
@@ -128,11 +130,47 @@ class CancelUnconfirmed(Unavailable):
 
 
 class InvalidGraph(Refused):
-    """What was given is no API-format graph that a server could run."""
+    """What was given is no graph that a server could run; node and input are named where one is at fault."""
 
     code = "invalid_graph"
     text = "{problem}"
 
-    def __init__(self, problem: str, *, node: str | None = None) -> None:
+    def __init__(self, problem: str, *, node: str | None = None, input_name: str | None = None) -> None:
         self.node = node
-        super().__init__(problem=problem, node=node)
+        self.input_name = input_name
+        self.problem = problem
+        where = [f"node {node}"] if node is not None else []
+        where += [f"input {input_name!r}"] if input_name is not None else []
+        named = {"node": node, "input_name": input_name}
+        facts = {name: fact for name, fact in named.items() if fact is not None}
+        super().__init__(f"{', '.join(where)}: {problem}" if where else problem, **facts)
+
+
+class InterfaceFormat(InvalidGraph):
+    """A workflow as ComfyUI's interface saves it: no server runs it before it is converted."""
+
+    code = "interface_format"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This is a workflow as ComfyUI's interface saves it, and servers run the API format. Export it with "
+            "'Export (API)', or convert it with the object_info of a server that has its nodes."
+        )
+
+
+class Unconvertible(InvalidGraph):
+    """A workflow of the interface's format of which nobody could say exactly what it would run."""
+
+    code = "unconvertible"
+
+
+class MissingNodeClass(InvalidGraph):
+    """The server does not have these node classes."""
+
+    code = "missing_node_class"
+
+    def __init__(self, classes: Mapping[str, str]) -> None:
+        self.classes = dict(classes)
+        named = ", ".join(f"{class_type} (node {node})" for class_type, node in self.classes.items())
+        super().__init__(f"The server does not have the node class {named}.")
+        self.facts = {"classes": self.classes}

@@ -76,6 +76,13 @@ def _quote(body: bytes) -> str:
     return words[:QUOTED_CHARACTERS]
 
 
+def encode_json(body: Any) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except OverflowError:  # a whole number beyond 64 bits
+        return json.dumps(body, ensure_ascii=False).encode()
+
+
 @cache
 def trusted_authorities() -> ssl.SSLContext:
     # Made once: it costs 20 ms, and a pool has hundreds of clients.
@@ -107,10 +114,20 @@ class Exchange:
         params: Mapping[str, str] | None = None,
         body: Any = None,
     ) -> Answer:
-        content = None if body is None else msgspec.json.encode(body)
+        content = None if body is None else encode_json(body)
         headers = {} if body is None else {"Content-Type": "application/json"}
-        request = self._http.build_request(method, route, params=params, content=content, headers=headers)
-        return await self.read(request, route=route, limit_s=limit_s, limit_bytes=limit_bytes)
+
+        async def once() -> Answer:
+            request = self._http.build_request(method, route, params=params, content=content, headers=headers)
+            return await self.read(request, route=route, limit_s=limit_s, limit_bytes=limit_bytes)
+
+        try:
+            return await once()
+        except ServerUnreachable as error:
+            if method != "GET" or not error.sent:
+                raise
+        # A connection that was kept may have been closed meanwhile. To read again does no harm.
+        return await once()
 
     def build(self, method: str, route: str, **given: Any) -> httpx2.Request:
         return self._http.build_request(method, route, **given)
@@ -129,6 +146,8 @@ class Exchange:
         self, request: httpx2.Request, *, route: str, limit_s: float, idle_s: float | None = None
     ) -> AsyncIterator[httpx2.Response]:
         """`limit_s` holds for everything to the end of the block, `idle_s` for the wait between two chunks."""
+        if self._http.is_closed:
+            raise ServerUnreachable(self.address.name, problem="the client has been closed", sent=False)
         quiet_s = min(limit_s, idle_s or limit_s)
         timeout = httpx2.Timeout(quiet_s, connect=min(CONNECT_S, quiet_s))
         request.extensions = {**request.extensions, "timeout": timeout.as_dict()}

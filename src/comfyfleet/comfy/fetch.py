@@ -52,6 +52,7 @@ async def _keep(output: OutputFile, to: Path, chunks: AsyncIterator[bytes]) -> F
 
 @contextmanager
 def _appearing_whole(to: Path) -> Iterator[BinaryIO]:
+    to.parent.mkdir(parents=True, exist_ok=True)
     part = to.with_name(f".{uuid4().hex}.part")
     try:
         with part.open("xb") as file:

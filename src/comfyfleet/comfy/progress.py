@@ -10,6 +10,9 @@ from comfyfleet.comfy.messages import (
     Executed,
     Executing,
     ExecutionCached,
+    ExecutionError,
+    ExecutionInterrupted,
+    ExecutionSuccess,
     Heard,
     NodeState,
     ProgressState,
@@ -57,6 +60,9 @@ class Progression:
                 self._step, self._steps = value, steps
             case Executed(node=node):
                 self._done.add(node)
+            case ExecutionSuccess() | ExecutionError() | ExecutionInterrupted():
+                self._timings.turn_to(None, now_s)
+                return None
             case _:
                 return None
         return self._moved()

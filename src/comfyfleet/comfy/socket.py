@@ -44,7 +44,7 @@ PING_EVERY_S = 30.0  # the server sends none and would not notice a half-open co
 PONG_WITHIN_S = 60.0  # loading a large model can keep it from answering for long
 SUSPECT_SILENCE_S = 30.0
 RECONNECT_BASE_S = 0.5
-RECONNECT_CEILING_S = 30.0
+RECONNECT_CEILING_S = 10.0
 
 # At its debug level the library writes every header, and ours may hold credentials.
 _quiet = logging.Logger("comfyfleet.comfy.socket", level=logging.CRITICAL)
@@ -181,8 +181,11 @@ class ComfySocket:
 
     async def _drain(self, connection: ClientConnection) -> None:
         while True:
+            if not self._suspect:
+                self._hear(parse_frame(await connection.recv(decode=False)))
+                continue
             try:
-                async with asyncio.timeout(self._suspect_silence_s if self._suspect else None):
+                async with asyncio.timeout(self._suspect_silence_s):
                     frame = await connection.recv(decode=False)
             except TimeoutError:
                 return

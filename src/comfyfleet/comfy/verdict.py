@@ -122,7 +122,7 @@ def _holds(value: Any) -> bool:
 
 
 def _failed(error: Mapping[str, Any], entry: HistoryEntry, prompt: Prompt) -> Failed:
-    kind, said = _text(error.get("exception_type")), _text(error.get("exception_message")).strip()
+    kind, said = _text(error.get("exception_type")), _text(error.get("exception_message"))[:DETAILS_CHARS_MAX].strip()
     node = _text(error.get("node_id")) or None
     node_class = _text(error.get("node_type")) or class_in(prompt, node)
     return Failed(

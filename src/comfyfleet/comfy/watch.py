@@ -47,7 +47,7 @@ from comfyfleet.comfy.model import (
 from comfyfleet.comfy.progress import Progression
 from comfyfleet.comfy.testimony import ENDS, Testimony
 from comfyfleet.comfy.verdict import ReturnReason
-from comfyfleet.comfy.withdraw import TROUBLE, Server, TimedServer, pause_s, press
+from comfyfleet.comfy.withdraw import PAUSE_MAX_S, TROUBLE, Server, TimedServer, pause_s, press
 
 HINT_GAP_S = 0.25  # between two looks that messages of others suggest
 PLACE_GAP_S = 2.0  # between two looks for nothing more than the place in the queue
@@ -159,13 +159,14 @@ class _Watcher:
     def _mind_the_end(self) -> None:
         if self._stop is not None:
             return
+        now_s = self._clock.time()
         if self._attempt.cancel_asked:
-            self._stop = Stop.CANCEL
-        elif self._clock.time() >= self._deadline_at_s:
-            self._stop = Stop.DEADLINE
+            self._stop, self._stopping_since_s = Stop.CANCEL, now_s
+        elif now_s >= self._deadline_at_s:
+            self._stop, self._stopping_since_s = Stop.DEADLINE, self._deadline_at_s  # a slow look does not move it
         else:
             return
-        self._stopping_since_s = self._look_at_s = self._clock.time()
+        self._look_at_s = now_s
 
     # Hearing
 
@@ -303,7 +304,8 @@ class _Watcher:
         decision = decide_blind(self._signs(), self._prompt, self._patience, blind_s=blind_s)
         if decision.outcome is not None:
             return self._conclude(decision.outcome)
-        self._look_at_s = now_s + min(BLIND_MAX_S, BLIND_FIRST_S * 2.0 ** min(self._blind_looks, 10))
+        longest_s = PAUSE_MAX_S if self._stop else BLIND_MAX_S
+        self._look_at_s = now_s + min(longest_s, BLIND_FIRST_S * 2.0 ** min(self._blind_looks, 10))
         self._blind_looks += 1
         return []
 

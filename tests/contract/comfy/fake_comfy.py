@@ -77,6 +77,7 @@ class FakeComfy:
         self.up = True
         self.executor_alive = True
         self.answers_garbage = False
+        self.blank_from_s = self.blank_until_s = 0.0  # it says that it knows of nothing, as a starting server does
         self.drop_at: int | None = None  # the message that falls into the gap
         self.silent_from: int | None = None  # deaf, and nobody knows
         self.reconnect_s = 0.5
@@ -142,14 +143,20 @@ class FakeComfy:
         if self.answers_garbage:
             raise UnexpectedAnswer("fake", route=request, status=200, problem="a web page")
 
+    @property
+    def _blank(self) -> bool:
+        return self.blank_from_s <= asyncio.get_running_loop().time() < self.blank_until_s
+
     async def queue(self) -> QueueState:
         await self._answer("queue")
+        if self._blank:
+            return QueueState((), ())
         running = () if self.running is None else (self.running.prompt.prompt_id,)
         return QueueState(running, tuple(job.prompt.prompt_id for job in self.pending))
 
     async def history(self, prompt_id: str) -> HistoryEntry | None:
         await self._answer("history")
-        return self.entries.get(prompt_id)
+        return None if self._blank else self.entries.get(prompt_id)
 
     async def delete_pending(self, prompt_ids: Sequence[str]) -> None:
         await self._answer("delete")
@@ -268,10 +275,7 @@ class FakeComfy:
 
 
 def an_entry(prompt_id: str, last: Heard, outputs: dict[str, Any]) -> HistoryEntry:
-    said = [
-        HistoryMessage("execution_start", {"prompt_id": prompt_id}),
-        HistoryMessage("execution_cached", {"nodes": []}),
-    ]
+    said = (HistoryMessage("execution_start", {}), HistoryMessage("execution_cached", {"nodes": []}))
     match last:
         case ExecutionSuccess():
             status, message = "success", HistoryMessage("execution_success", {"prompt_id": prompt_id})

@@ -1,0 +1,1 @@
+"""Speaking ComfyUI, measured part by part: hashing, frames, the pool."""
