@@ -17,7 +17,7 @@ BACKLOG = 2048
 def listen(host: str, port: int) -> socket.socket:
     """Port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio turns Nagle off only where the protocol is named; without it every answer takes 40 ms.
+    # asyncio turns Nagle's waiting off only where the protocol is named: without it each answer takes 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""One attempt: inputs to a server, a prompt, an outcome. Never raises: every way it goes ends in an Ending."""
+"""One attempt: inputs to a server, a prompt, an outcome. What goes wrong on the way is an ending, too."""
 
 import asyncio
 from collections.abc import Callable
@@ -92,14 +92,11 @@ class Attempt:
                 raise
             await self._withdraw()
             ending = Ending(Returned("stopped"))
-        except Exception as error:
-            # A fault of ours or of a connector's: this job is retried, the pool lives on.
-            log.exception("pool.attempt_broke", job=self.job.id, server=self._connector.name)
-            ending = Ending(Failed(FailureClass.INFRA, f"{type(error).__name__} in the pool; see its log"))
-        self._phase = Phase.ENDED
-        if self._stopping is not None:
-            self._stopping.cancel()
-            await asyncio.gather(self._stopping, return_exceptions=True)
+        finally:
+            self._phase = Phase.ENDED
+            if self._stopping is not None:
+                self._stopping.cancel()
+                await asyncio.gather(self._stopping, return_exceptions=True)
         return Ending(ending.outcome, ending.lacks, self._stop)
 
     async def _go(self) -> Ending:

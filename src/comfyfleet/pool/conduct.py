@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import structlog
+
 from comfyfleet.comfy.errors import OutputGone
 from comfyfleet.comfy.model import Completed, Failed, FailureClass, FetchedFile, Preview, Progress, Submitted
 from comfyfleet.kernel.errors import FleetError
@@ -28,6 +30,8 @@ from comfyfleet.pool.route import Assignment, Router
 from comfyfleet.pool.run import Run
 from comfyfleet.pool.settle import Settler
 from comfyfleet.pool.subscribe import Feed
+
+log = structlog.get_logger()
 
 MOVE_AFTER_S = 1.0  # a prompt that waits no longer than this at its server will run there sooner than elsewhere
 
@@ -188,6 +192,10 @@ class Conductor:
         except asyncio.CancelledError:
             await self._queue.retry(replace(run.job, attempts=run.job.attempts - 1))
             raise
+        except Exception as error:
+            # A fault of ours or of a connector's: this attempt is over, and the job must come to its end.
+            log.exception("pool.attempt_broke", job=run.job.id, server=member.name)
+            ending = Ending(Failed(FailureClass.INFRA, f"{type(error).__name__} in the pool; see its log"))
         finally:
             self._vacate(member, attempt)
         run.attempt = None

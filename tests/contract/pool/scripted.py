@@ -75,6 +75,7 @@ class Scripted:
         self.refuse = refuse or (lambda _: None)
         self.vram_bytes = vram_bytes
         self.deaf_to_cancel = deaf_to_cancel
+        self.submit_s = 0.0
         self.upload_s = 0.0
         self.fetch_s = 0.0
         self.ran: list[str] = []  # shapes, in the order they were run
@@ -110,7 +111,7 @@ class Scripted:
         return lambda: self._tells.remove(tell) if tell in self._tells else None
 
     async def submit(self, prompt: Prompt) -> Submitted:
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.submit_s)
         refused = self.refuse(prompt)
         if isinstance(refused, FleetError):
             raise refused
@@ -138,6 +139,8 @@ class Scripted:
         self.cancelled.append(prompt_id)
         if self.deaf_to_cancel:
             await asyncio.Event().wait()
+        if prompt_id not in self._told:
+            return False
         if prompt_id == self._running_id and self._running is not None:
             self._running.cancel()
         else:

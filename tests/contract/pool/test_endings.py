@@ -15,6 +15,7 @@ from comfyfleet.pool import (
     Pool,
     PoolClosed,
     PoolEvent,
+    QueueDepth,
     QueuedJob,
     QueueFull,
     RunCancelled,
@@ -121,6 +122,53 @@ def test_a_job_is_cancelled_while_its_input_is_on_the_way() -> None:
     run_virtual(story)
 
 
+def test_a_job_is_cancelled_while_its_prompt_is_being_posted() -> None:
+    async def story() -> None:
+        server = Scripted("a", seconds=500)
+        server.submit_s = 5
+        async with a_pool(server) as pool:
+            handle = await pool.submit(graph())
+            await asyncio.sleep(1)
+            began = loop_now()
+            assert await handle.cancel()
+            assert loop_now() - began < 10
+        assert server.cancelled == [prompt.prompt_id for prompt in server.prompts]
+        assert len(server.prompts) == 1
+
+    run_virtual(story)
+
+
+def test_a_post_that_hangs_does_not_hold_up_a_cancel() -> None:
+    async def story() -> None:
+        server = Scripted("a")
+        server.submit_s = 10_000
+        async with a_pool(server) as pool:
+            handle = await pool.submit(graph())
+            await asyncio.sleep(1)
+            with capture_logs() as logs:
+                assert await handle.cancel()
+            assert [line["event"] for line in logs] == ["pool.cancel_not_confirmed"]
+            assert loop_now() < 1_000_000 + 60
+            assert len(server.cancelled) == 1  # it may have arrived
+
+    run_virtual(story)
+
+
+def test_a_cancelled_job_whose_files_cannot_be_fetched_is_not_run_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        server = Scripted("a")
+        server.fetch_s, server.gone_outputs = 5, 1
+        async with a_pool(server, outputs=tmp_path) as pool:
+            retrying = pool.events("job:retrying")
+            handle = await pool.submit(graph())
+            await asyncio.sleep(3)
+            assert await handle.cancel()
+        assert len(server.prompts) == 1
+        assert [event async for event in retrying] == []
+
+    run_virtual(story)
+
+
 def test_closing_lets_what_runs_finish_and_gives_the_rest_back() -> None:
     async def story() -> None:
         server = Scripted("a", seconds=10)
@@ -215,6 +263,21 @@ def test_a_queue_of_ones_own_keeps_what_a_pool_gives_back_and_another_pool_runs_
             done = pool.events("job:completed")
             seen = [(await anext(done)).job.metadata["n"] for _ in range(3)]  # type: ignore[union-attr]
         assert sorted(seen) == [0, 1, 2]
+
+    run_virtual(story)
+
+
+def test_a_job_whose_files_are_on_their_way_goes_back_to_its_queue_when_the_pool_must_close(tmp_path: Path) -> None:
+    async def story() -> None:
+        queue, server = KeptQueue(), Scripted("a")
+        server.fetch_s = 10_000
+        async with a_pool(server, queue=queue, outputs=tmp_path) as pool:
+            handle = await pool.submit(graph())
+            await asyncio.sleep(3)
+            await pool.close(grace_s=0)
+        with pytest.raises(PoolClosed):
+            await handle
+        assert await queue.depth() == QueueDepth(waiting=1, delayed=0, reserved=0)
 
     run_virtual(story)
 

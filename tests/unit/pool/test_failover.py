@@ -52,7 +52,9 @@ class FailoverMachine(RuleBasedStateMachine):
     def hear(self, changes: tuple[object, ...]) -> None:
         for change in changes:
             match change:
-                case Blocked(server=server, structure_hash=key):
+                case Blocked(server=server, structure_hash=key, failure_count=count, until=until):
+                    assert count == len(self.pairs[server, key].failed_at)
+                    assert until == self.now + COOLDOWN_S
                     self.told_blocked.add((server, key))
                 case Unblocked(server=server, structure_hash=key):
                     assert (server, key) in self.told_blocked, "unblocked what had not been blocked"
