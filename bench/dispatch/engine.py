@@ -73,7 +73,7 @@ async def open_desk(ground: Ground, url: str) -> AsyncIterator[Desk]:
 
 async def enqueue(house: House, news: Sequence[NewDispatch]) -> None:
     """As an edge does: committed first, then whoever waits is woken, here or at another replica."""
-    async with house.control_tx() as tx:
+    async with house.queue_tx() as tx:
         placed = await dispatch.enqueue_dispatches(tx, news, rules=house.queue_rules)
     house.desk.queued(placed.values())
 

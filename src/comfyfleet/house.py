@@ -31,6 +31,10 @@ class House:
     def control_tx(self, *, read_only: bool = False) -> AbstractAsyncContextManager[ControlTx]:
         return self.central.control_tx(read_only=read_only)
 
+    def queue_tx(self) -> AbstractAsyncContextManager[ControlTx]:
+        """On the desk's own connections, where the statements of the queue are planned once."""
+        return self.desk.control_tx()
+
     def tenant_tx(self, home: Home | Tenant, *, read_only: bool = False) -> AbstractAsyncContextManager[TenantTx]:
         """On the pool the tenant is placed in, bound to that tenant."""
         tenant_id = home.tenant_id if isinstance(home, Home) else home.id

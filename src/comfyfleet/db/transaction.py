@@ -57,6 +57,12 @@ class _Tx:
             return (await self._connection.execute(statement, values | self._bound)).rowcount
         return int((await self._send(plan, values)).rowcount)
 
+    async def _run_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        if len(rows) == 1:
+            await self.run(statement, **rows[0])
+        else:
+            await self._connection.execute(statement, [{**row, **self._bound} for row in rows])
+
     async def _read(self, plan: Plan, values: dict[str, Any]) -> Sequence[Any]:
         return await plan.read(await self._send(plan, values))
 
@@ -71,7 +77,7 @@ class ControlTx(_Tx):
 
     async def run_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
         """The same statement for each: for bytes, which a batch in one parameter cannot carry."""
-        await self._connection.execute(statement, [{**row, **self._bound} for row in rows])
+        await self._run_each(statement, rows)
 
 
 class PoolTx(_Tx):
@@ -104,4 +110,4 @@ class TenantTx(_Tx):
         return (await self._connection.execute(require_scope(statement), values)).all() if values else []
 
     async def run_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
-        await self._connection.execute(require_scope(statement), [{**row, **self._bound} for row in rows])
+        await self._run_each(require_scope(statement), rows)

@@ -5,7 +5,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TypeVar
 
 import structlog
@@ -65,6 +65,10 @@ class Desk:
         self._held: dict[tuple[DispatchId, Secret, Holder], float] = {}
         # Whoever settles wants to know that there is something to settle.
         self.on_finished: Callable[[], None] = lambda: None
+
+    def control_tx(self) -> AbstractAsyncContextManager[ControlTx]:
+        """For who queues: few statements, run often, as the desk's own are."""
+        return self._central.control_tx()
 
     # ── what workers ask ──
 

@@ -28,7 +28,7 @@ async def tick(house: House, pool: str) -> int:
 
 async def _enqueue(house: House, pool: str, submissions: Sequence[Submission]) -> bool:
     """False: another replica is at it. Two at once would count the same jobs twice against a tenant's share."""
-    async with house.control_tx() as tx:
+    async with house.queue_tx() as tx:
         if await take_turn(tx, f"{NAME}:{pool}") is None:
             return False
         weights = await tenants.weights_of(tx, {each.tenant_id for each in submissions})

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from comfyfleet.db import open_database
+from comfyfleet.desk import Desk
 from comfyfleet.house import House
 from tests.database.jobs.world import World
 
@@ -17,7 +18,8 @@ async def world(house: House) -> World:
 
 @pytest.fixture
 def without_central(house: House, tmp_path: Path) -> House:
-    return replace(house, central=open_database("central", f"sqlite:///{tmp_path}/nowhere/central.sqlite"))
+    gone = open_database("central", f"sqlite:///{tmp_path}/nowhere/central.sqlite")
+    return replace(house, central=gone, desk=Desk(gone, signer=house.leases, rules=house.queue_rules))
 
 
 @pytest.fixture

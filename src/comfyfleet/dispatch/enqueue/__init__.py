@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch.enqueue import sql
 from comfyfleet.dispatch.fairness import share_cost, start_tags
 from comfyfleet.dispatch.model import NewDispatch, Place, QueueRules
@@ -17,7 +18,9 @@ async def enqueue_dispatches(
     tx: ControlTx, news: Sequence[NewDispatch], *, rules: QueueRules
 ) -> dict[DispatchId, Place]:
     """Once per id. Where they wait, so that somebody can be woken; those that were there before are missing."""
-    known = {row.id for row in await tx.all(sql.known([new.id for new in news]))} if news else set()
+    known = (
+        {row.id for row in await tx.all(sql.known(), rows=batch([{"id": new.id} for new in news]))} if news else set()
+    )
     fresh = list({new.id: new for new in news if new.id not in known}.values())
     if not fresh:
         return {}
@@ -25,7 +28,7 @@ async def enqueue_dispatches(
     tags = await _fair_tags(tx, fresh, lanes)
     places = {new.id: Place(lanes[_lane(new)], tags[new.id], _seq(new.id)) for new in fresh}
     rows = [_row(new, places[new.id], rules) for new in fresh]
-    placed = {row.id: places[row.id] for row in await tx.all(sql.insert_dispatches(rows, rules=rules))}
+    placed = {row.id: places[row.id] for row in await tx.all(sql.insert_dispatches(rules), rows=batch(rows))}
     bodies = [{"dispatch_id": new.id, "payload": new.payload} for new in fresh if new.id in placed]
     if bodies:
         await tx.run_each(sql.insert_payload(), bodies)
@@ -37,13 +40,16 @@ async def _intern_lanes(tx: ControlTx, news: Sequence[NewDispatch]) -> dict[Lane
     found = await _find_lanes(tx, list(wanted.values()))
     missing = [wanted[lane] for lane in sorted(wanted.keys() - found.keys())]
     if missing:
-        await tx.run(sql.insert_lanes(missing))
+        await tx.run(sql.insert_lanes(), rows=batch(missing))
         found |= await _find_lanes(tx, missing)
     return found
 
 
 async def _find_lanes(tx: ControlTx, rows: list[dict[str, Any]]) -> dict[Lane, LaneId]:
-    return {tuple(getattr(row, name) for name in sql.LANE): LaneId(row.id) for row in await tx.all(sql.lanes_of(rows))}
+    return {
+        tuple(getattr(row, name) for name in sql.LANE): LaneId(row.id)
+        for row in await tx.all(sql.lanes_of(), rows=batch(rows))
+    }
 
 
 async def _fair_tags(tx: ControlTx, news: Sequence[NewDispatch], lanes: dict[Lane, LaneId]) -> dict[DispatchId, float]:
@@ -54,7 +60,7 @@ async def _fair_tags(tx: ControlTx, news: Sequence[NewDispatch], lanes: dict[Lan
     costs = {key: [share_cost(new.cost_s, new.weight) for new in group] for key, group in groups.items()}
     shares = [{"lane": lane, "tenant_id": tenant, "cost": sum(each)} for (lane, tenant), each in costs.items()]
     tags: dict[DispatchId, float] = {}
-    for row in await tx.all(sql.advance_shares(shares)):
+    for row in await tx.all(sql.advance_shares(), rows=batch(shares)):
         key = (LaneId(row.lane), TenantId(row.tenant_id))
         starts = start_tags(row.finish_tag, costs[key])
         tags |= {new.id: start for new, start in zip(groups[key], starts, strict=True)}

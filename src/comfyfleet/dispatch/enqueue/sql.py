@@ -6,10 +6,10 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from comfyfleet.db.dialect import Larger, batch_rows, constant, insert_once, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import ai_job_dispatches, dispatch_payloads, fair_shares, lanes
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchStatus
 from comfyfleet.dispatch.model import QueueRules
-from comfyfleet.kernel.ids import DispatchId
 
 d = ai_job_dispatches
 
@@ -33,27 +33,31 @@ PLACE: dict[str, Any] = {
 }
 
 
-def known(ids: list[DispatchId]) -> sa.Select[Any]:
-    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
+@built_once
+def known() -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()})
     return sa.select(d.c.id).join(b, b.c.id == d.c.id)
 
 
-def lanes_of(rows: list[dict[str, Any]]) -> sa.Select[Any]:
-    b = batch_rows("b", LANE, rows)
+@built_once
+def lanes_of() -> sa.Select[Any]:
+    b = batch_rows("b", LANE)
     return sa.select(*lanes.c).join(b, sa.and_(*(lanes.c[name] == b.c[name] for name in LANE)))
 
 
-def insert_lanes(rows: list[dict[str, Any]]) -> sa.Insert:
-    return insert_once(lanes).from_select([*LANE], _each(batch_rows("b", LANE, rows)))
+@built_once
+def insert_lanes() -> sa.Insert:
+    return insert_once(lanes).from_select([*LANE], _each(batch_rows("b", LANE)))
 
 
-def advance_shares(rows: list[dict[str, Any]]) -> sa.Insert:
+@built_once
+def advance_shares() -> sa.Insert:
     """`fairness.finish_tag` for many at once. Taken in one order, so that two batches never wait for each other.
 
     The head is the first row that nobody has leased yet (epoch 0): what comes back keeps its old tag, and would turn
     the lane's time back for everybody who queues after it.
     """
-    b = batch_rows("b", {"lane": sa.Integer(), "tenant_id": sa.Uuid(), "cost": sa.Double()}, rows)
+    b = batch_rows("b", {"lane": sa.Integer(), "tenant_id": sa.Uuid(), "cost": sa.Double()})
     f = fair_shares.alias("f")
     head = (
         sa.select(d.c.fair_tag)
@@ -88,8 +92,9 @@ def advance_shares(rows: list[dict[str, Any]]) -> sa.Insert:
     ).returning(*fair_shares.c)
 
 
-def insert_dispatches(rows: list[dict[str, Any]], *, rules: QueueRules) -> sa.Insert:
-    b = batch_rows("b", PLACE, rows)
+@built_once
+def insert_dispatches(rules: QueueRules) -> sa.Insert:
+    b = batch_rows("b", PLACE)
     fixed: dict[str, Any] = {
         "tenant_job_id": b.c.id,
         "status": sa.literal(DISPATCH.initial.value, sa.Text()),
@@ -106,6 +111,7 @@ def insert_dispatches(rows: list[dict[str, Any]], *, rules: QueueRules) -> sa.In
     return insert_once(d).from_select([*PLACE, *fixed], listed).returning(d.c.id)
 
 
+@built_once
 def insert_payload() -> sa.Insert:
     p = dispatch_payloads
     return insert_once(p).values(dispatch_id=sa.bindparam("dispatch_id"), payload=sa.bindparam("payload"))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch.enqueue import sql as queue_sql
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.model import Dispatch
@@ -28,14 +29,14 @@ async def set_priority(tx: ControlTx, dispatch_id: DispatchId, priority: int) ->
     lane = await _intern_lane(tx, {name: getattr(row, name) for name in queue_sql.LANE} | {"priority": priority})
     # Without a cost of its own: it was counted when it was queued.
     share = {"lane": lane, "tenant_id": row.tenant_id, "cost": 0.0}
-    start = (await tx.one(queue_sql.advance_shares([share]))).finish_tag
+    start = (await tx.one(queue_sql.advance_shares(), rows=batch([share]))).finish_tag
     moved = await tx.one(sql.change_place(dispatch_id, lane=lane, priority=priority, fair_tag=start))
     return Dispatch.from_row(moved)
 
 
 async def _intern_lane(tx: ControlTx, lane: dict[str, Any]) -> LaneId:
-    found = await tx.maybe(queue_sql.lanes_of([lane]))
+    found = await tx.maybe(queue_sql.lanes_of(), rows=batch([lane]))
     if found is None:
-        await tx.run(queue_sql.insert_lanes([lane]))
-        found = await tx.one(queue_sql.lanes_of([lane]))
+        await tx.run(queue_sql.insert_lanes(), rows=batch([lane]))
+        found = await tx.one(queue_sql.lanes_of(), rows=batch([lane]))
     return LaneId(found.id)

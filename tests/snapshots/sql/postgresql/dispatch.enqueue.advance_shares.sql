@@ -11,7 +11,7 @@ WHERE f.lane = b.lane
 ORDER BY f.finish_tag DESC
 LIMIT %(param_2)s::INTEGER), %(param_3)s) + b.cost AS anon_1, b.cost
 FROM (SELECT *
-FROM jsonb_to_recordset(CAST(%(rows_lane_tenant_id_cost)s::VARCHAR AS jsonb)) AS r(lane INTEGER, tenant_id UUID, cost DOUBLE PRECISION)) AS b
+FROM jsonb_to_recordset(CAST(%(rows)s::VARCHAR AS jsonb)) AS r(lane INTEGER, tenant_id UUID, cost DOUBLE PRECISION)) AS b
 WHERE true
 ORDER BY b.lane, b.tenant_id
 ON CONFLICT (lane, tenant_id) DO UPDATE

@@ -1,4 +1,4 @@
 SELECT ai_job_dispatches.id
 FROM ai_job_dispatches
 JOIN (SELECT *
-FROM jsonb_to_recordset(CAST(%(rows_id)s::VARCHAR AS jsonb)) AS r(id UUID)) AS b ON ai_job_dispatches.id = b.id
+FROM jsonb_to_recordset(CAST(%(rows)s::VARCHAR AS jsonb)) AS r(id UUID)) AS b ON ai_job_dispatches.id = b.id
