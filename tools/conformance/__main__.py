@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from .series import run_all
+from tools.conformance.series import run_all
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from .normal import Side
+from tools.conformance.normal import Side
 
 WITHIN_S = 5.0
 

@@ -13,12 +13,20 @@ import httpx2
 from websockets.asyncio.client import connect
 
 from comfyfleet.engine.registry import Registry
-
-from .forms import KNOWN_CONTENT, as_sent, build_form
-from .hearing import WITHIN_S, Ear, by_prompt, is_chance, kept_messages, noted_binary, prompt_of, without_order
-from .normal import Side, same_files
-from .standins import Pace
-from .unsupported import REQUESTS
+from tools.conformance.forms import KNOWN_CONTENT, as_sent, build_form
+from tools.conformance.hearing import (
+    WITHIN_S,
+    Ear,
+    by_prompt,
+    is_chance,
+    kept_messages,
+    noted_binary,
+    prompt_of,
+    without_order,
+)
+from tools.conformance.normal import Side, same_files
+from tools.conformance.standins import Pace
+from tools.conformance.unsupported import REQUESTS
 
 SETTLE_S = 0.15
 ASK_EVERY_S = 0.02

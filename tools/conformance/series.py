@@ -9,11 +9,10 @@ from PIL import Image
 from comfyfleet.engine.engine import Engine
 from comfyfleet.engine.nodes import NODES
 from comfyfleet.engine.server import serve_here
-
-from .normal import Side
-from .replay import Findings, Place, Replay
-from .standins import Pace, build_stand_ins
-from .unsupported import RECORDINGS
+from tools.conformance.normal import Side
+from tools.conformance.replay import Findings, Place, Replay
+from tools.conformance.standins import Pace, build_stand_ins
+from tools.conformance.unsupported import RECORDINGS
 
 FOLDER = Path(__file__).parents[2] / "tests" / "recordings" / "v0.33.0"
 ONE_SERVER = (
