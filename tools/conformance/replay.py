@@ -60,7 +60,9 @@ class Place:
 class Replay:
     def __init__(self, name: str, path: Path, place: Place) -> None:
         self._name = name
-        self._events = [json.loads(line) for line in path.read_text().splitlines()]
+        self._lines = path.read_text().splitlines()
+        self._events = [json.loads(line) for line in self._lines]
+        self._last_mention: dict[str, int] = {}
         self._limits = kept_messages(self._events[0].get("text", "")) | CUT_SILENTLY.get(name, {})
         self._url = place.url
         self._root = place.root
@@ -148,8 +150,10 @@ class Replay:
 
     def _is_followed(self, place: int, prompt_id: str) -> bool:
         """Whether its end is told later; nobody may have listened."""
-        later = (event for event in self._events[place:] if event["kind"] in ("ws_text", "http"))
-        return any(prompt_id in json.dumps(event) for event in later)
+        if prompt_id not in self._last_mention:
+            told = (number for number, line in enumerate(self._lines) if prompt_id in line)
+            self._last_mention[prompt_id] = max(told, default=-1)
+        return self._last_mention[prompt_id] >= place
 
     # What was heard
 

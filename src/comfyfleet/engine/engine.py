@@ -11,7 +11,7 @@ from comfyfleet.engine.execute import Executor
 from comfyfleet.engine.faults import FaultBoard, FaultOrder
 from comfyfleet.engine.folders import Folders
 from comfyfleet.engine.history import History
-from comfyfleet.engine.messages import Hub
+from comfyfleet.engine.messages import SEND_WITHIN_S, Hub
 from comfyfleet.engine.node import Node
 from comfyfleet.engine.queue import PromptQueue
 from comfyfleet.engine.registry import Registry
@@ -21,10 +21,17 @@ STOP_WITHIN_S = 5.0
 
 
 class Engine:
-    def __init__(self, folder: Path, *, nodes: Iterable[Node] | None = None, may_die: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        nodes: Iterable[Node] | None = None,
+        may_die: bool = False,
+        send_within_s: float = SEND_WITHIN_S,
+    ) -> None:
         self.folders = Folders(folder.resolve())
         self.registry = Registry(_all_nodes() if nodes is None else nodes)
-        self.hub = Hub()
+        self.hub = Hub(send_within_s=send_within_s)
         self.board = FaultBoard()
         self.history = History()
         self.queue = PromptQueue(self.history, changed=self._tell_status)

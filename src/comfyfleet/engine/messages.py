@@ -53,7 +53,8 @@ class Letter:
 
 
 class Hub:
-    def __init__(self) -> None:
+    def __init__(self, *, send_within_s: float = SEND_WITHIN_S) -> None:
+        self._send_within_s = send_within_s
         self._listeners: dict[str, Listener] = {}
         self._letters: asyncio.Queue[Letter] = asyncio.Queue()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -109,7 +110,7 @@ class Hub:
 
     async def _deliver(self, name: str, listener: Listener, letter: Letter) -> None:
         try:
-            async with asyncio.timeout(SEND_WITHIN_S):
+            async with asyncio.timeout(self._send_within_s):
                 await _send(listener.socket, letter.body)
         except Exception:
             # Gone, or stuck: whoever reads the socket notices by itself; here nobody else must suffer.

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comfyfleet.engine.multipart import BadForm, read_form
@@ -24,6 +24,7 @@ async def in_pieces(body: bytes, size: int) -> AsyncIterator[bytes]:
         yield body[place : place + size]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(1, 60))
 async def test_any_bytes_in_any_pieces_come_out_as_they_went_in(content: bytes, size: int):
     if b"\r\n--xx" in content:

@@ -1,7 +1,7 @@
 """The queue's order, and its odd corner."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comfyfleet.engine.history import Entry, History
@@ -20,6 +20,7 @@ def an_entry(prompt_id: str) -> Entry:
     return Entry([0, prompt_id, {}, {}, []], {}, "success", True, (), {})
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-5, 5), st.text("abc", min_size=1)), unique=True, max_size=20))
 def test_the_lowest_number_runs_first_then_the_lowest_id(places: list[tuple[int, str]]):
     queue = a_queue()

@@ -5,14 +5,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import av
 import numpy as np
-from av.container import InputContainer
 
 from comfyfleet.engine.film.model import Film, FilmFile, FilmFrames, Sound, UnreadableFilm
 from comfyfleet.engine.pixels.bounds import FLOAT_BYTES, LARGEST_BATCH_BYTES, refuse_absurd
 from comfyfleet.engine.pixels.convert import Bytes, to_floats
+
+if TYPE_CHECKING:  # libav takes 30 MB: it is loaded with the first film
+    from av.container import InputContainer
 
 DEFAULT_FPS = Fraction(24)
 
@@ -29,8 +31,10 @@ class FilmFacts:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[InputContainer]:
+def opened(path: Path) -> "Iterator[InputContainer]":
     """A container to read from; what libav says of a broken one becomes our error."""
+    import av
+
     try:
         with av.open(str(path), mode="r") as container:
             yield container
@@ -79,6 +83,8 @@ def film_sound(film: FilmFile) -> Sound | None:
     with opened(film.path) as container:
         if not container.streams.audio:
             return None
+        import av
+
         stream = container.streams.audio[0]
         resampler = av.AudioResampler(format="fltp")
         parts, samples_left = [], LARGEST_BATCH_BYTES // FLOAT_BYTES

@@ -5,17 +5,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-import av
 import numpy as np
-from av.audio.stream import AudioStream
-from av.container import OutputContainer
-from av.video.stream import VideoStream
 
 from comfyfleet.engine.film.model import FilmFile, Sound
 from comfyfleet.engine.film.read import opened
 from comfyfleet.engine.pixels.convert import Bytes
+
+if TYPE_CHECKING:  # loaded with the first film, as in read.py
+    from av.audio.stream import AudioStream
+    from av.container import OutputContainer
+    from av.video.stream import VideoStream
 
 ENCODERS = {"h264": "libx264", "vp9": "libvpx-vp9", "av1": "libsvtav1"}
 CONTAINERS = {"mp4": "mp4", "mkv": "matroska", "webm": "webm"}
@@ -57,10 +58,12 @@ def write_film(
     metadata: Mapping[str, str],
 ) -> None:
     """Encode pictures (and the sound, as long as they last) into a new file."""
+    import av
+
     frames = iter(frames)
     first = next(frames)
     with _created(path, encoding.container, metadata) as container:
-        stream = cast(VideoStream, container.add_stream(ENCODERS[encoding.codec], rate=encoding.fps))
+        stream = cast("VideoStream", container.add_stream(ENCODERS[encoding.codec], rate=encoding.fps))
         first = _evened(first)
         stream.height, stream.width = first.shape[:2]
         stream.pix_fmt = encoding.pixel_format
@@ -95,7 +98,7 @@ def write_sound(path: Path, sound: Sound, codec: str, *, quality: str, metadata:
     if codec == "opus":
         rate = next((possible for possible in OPUS_RATES_HZ if possible >= rate), OPUS_RATES_HZ[-1])
     with _created(path, "ogg" if codec == "opus" else codec, metadata) as container:
-        stream = cast(AudioStream, container.add_stream(encoder, rate=rate, layout=LAYOUTS[_channels(sound)]))
+        stream = cast("AudioStream", container.add_stream(encoder, rate=rate, layout=LAYOUTS[_channels(sound)]))
         if quality == "V0":
             stream.options = {"q": "0"}
         elif quality:
@@ -104,8 +107,10 @@ def write_sound(path: Path, sound: Sound, codec: str, *, quality: str, metadata:
 
 
 @contextmanager
-def _created(path: Path, container_name: str, metadata: Mapping[str, str]) -> Iterator[OutputContainer]:
+def _created(path: Path, container_name: str, metadata: Mapping[str, str]) -> "Iterator[OutputContainer]":
     """A container to write to. What was begun and failed is taken away: a half film is worse than none."""
+    import av
+
     options = {"movflags": "use_metadata_tags+faststart"} if container_name == "mp4" else {}
     try:
         with av.open(
@@ -136,16 +141,18 @@ def _channels(sound: Sound) -> int:
     return min(2, int(sound.waveform.shape[1]))
 
 
-def _add_sound(container: OutputContainer, container_name: str, sound: Sound | None) -> AudioStream | None:
+def _add_sound(container: "OutputContainer", container_name: str, sound: Sound | None) -> "AudioStream | None":
     if sound is None or sound.waveform.shape[-1] == 0:
         return None
     encoder, rate = ("libopus", 48000) if container_name == "webm" else ("aac", sound.sample_rate_hz)
-    return cast(AudioStream, container.add_stream(encoder, rate=rate, layout=LAYOUTS[_channels(sound)]))
+    return cast("AudioStream", container.add_stream(encoder, rate=rate, layout=LAYOUTS[_channels(sound)]))
 
 
 def _encode_sound(
-    container: OutputContainer, stream: AudioStream, sound: Sound, *, seconds: Fraction | None = None
+    container: "OutputContainer", stream: "AudioStream", sound: Sound, *, seconds: Fraction | None = None
 ) -> None:
+    import av
+
     channels = _channels(sound)
     last = None if seconds is None else int(seconds * sound.sample_rate_hz)
     waveform = np.ascontiguousarray(np.clip(sound.waveform[0, :channels, :last], -1, 1))

@@ -37,14 +37,13 @@ def is_foreign(headers: Mapping[str, str]) -> bool:
     """A web page of somebody else asks through the browser of somebody here."""
     if headers.get("sec-fetch-site") == "cross-site":
         return True
-    host, origin = headers.get("host", "").lower(), urlsplit(headers.get("origin", "").lower())
-    own = urlsplit(f"//{host}")
-    if not origin.netloc or not own.hostname or not is_loopback(own.hostname):
-        return False
     try:
+        own, origin = urlsplit(f"//{headers.get('host', '').lower()}"), urlsplit(headers.get("origin", "").lower())
+        if not origin.netloc or not own.hostname or not is_loopback(own.hostname):
+            return False
         if origin.port is None or own.port is None:
             return origin.hostname != own.hostname
-    except ValueError:
+    except ValueError:  # no browser of somebody here sends such a thing
         return True
     return origin.netloc != own.netloc
 
