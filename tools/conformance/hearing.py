@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tools.conformance.normal import Side
 
-WITHIN_S = 5.0
+WITHIN_S = 20.0  # long enough for a busy machine; who says what is expected is not waited for
 
 
 @dataclass

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from tools.conformance.unsupported import REQUESTS
 
 SETTLE_S = 0.15
 ASK_EVERY_S = 0.02
-ASKED_TIMES_MAX = 50
+ASKED_S = WITHIN_S  # only what differs waits so long
 # Files that leave messages out and do not say so.
 CUT_SILENTLY = {"m1_jobs_cancel": {"progress_state": 2.0}}
 NODE_CLASS = "node class "
@@ -60,7 +61,9 @@ class Place:
 class Replay:
     def __init__(self, name: str, path: Path, place: Place) -> None:
         self._name = name
-        self._events = [json.loads(line) for line in path.read_text().splitlines()]
+        self._lines = path.read_text().splitlines()
+        self._events = [json.loads(line) for line in self._lines]
+        self._last_mention: dict[str, int] = {}
         self._limits = kept_messages(self._events[0].get("text", "")) | CUT_SILENTLY.get(name, {})
         self._url = place.url
         self._root = place.root
@@ -148,8 +151,10 @@ class Replay:
 
     def _is_followed(self, place: int, prompt_id: str) -> bool:
         """Whether its end is told later; nobody may have listened."""
-        later = (event for event in self._events[place:] if event["kind"] in ("ws_text", "http"))
-        return any(prompt_id in json.dumps(event) for event in later)
+        if prompt_id not in self._last_mention:
+            told = (number for number, line in enumerate(self._lines) if prompt_id in line)
+            self._last_mention[prompt_id] = max(told, default=-1)
+        return self._last_mention[prompt_id] >= place
 
     # What was heard
 
@@ -226,7 +231,8 @@ class Replay:
         first: dict[str, Any] = next(self._messages(place, None), {"data": {}})
         if first["data"].get("status", {}).get("exec_info") == {"queue_remaining": 0}:
             self._pace.open()
-            for _ in range(ASKED_TIMES_MAX):
+            until_s = time.monotonic() + ASKED_S
+            while time.monotonic() < until_s:
                 if not (await http.get("/prompt")).json()["exec_info"]["queue_remaining"]:
                     break
                 await asyncio.sleep(ASK_EVERY_S)
@@ -286,13 +292,13 @@ class Replay:
         self, http: httpx2.AsyncClient, request: dict[str, Any], recorded: dict[str, Any]
     ) -> tuple[httpx2.Response, tuple[Any, Any] | None]:
         """Reading may come a moment too early: history is written after the last word about success."""
-        for _ in range(ASKED_TIMES_MAX):
+        until_s = time.monotonic() + ASKED_S
+        while True:
             answer = await self._ask(http, request)
             found = self._compare(recorded, answer)
-            if found is None:
-                break
+            if found is None or time.monotonic() >= until_s:
+                return answer, found
             await asyncio.sleep(ASK_EVERY_S)
-        return answer, found
 
     def _reason_to_skip(self, key: str, request: dict[str, Any], recorded: dict[str, Any]) -> str | None:
         if key in REQUESTS:

@@ -34,6 +34,12 @@ def print_error(error: FleetError, *, as_json: bool) -> None:
 def _sentence(error: FleetError) -> str:
     """With the facts that the message leaves to programs: here nobody else shows them."""
     untold = [
-        f"{name.replace('_', ' ')}: {fact}" for name, fact in error.facts.items() if str(fact) not in error.message
+        f"{name.replace('_', ' ')}: {fact}" for name, fact in error.facts.items() if not _is_told(fact, error.message)
     ]
     return f"{error.message} ({', '.join(untold)})" if untold else error.message
+
+
+def _is_told(fact: object, message: str) -> bool:
+    if isinstance(fact, bool):
+        return True  # a yes or no is for programs; a person gets the words
+    return str(fact) in message or (isinstance(fact, float) and f"{fact:g}" in message)

@@ -16,11 +16,14 @@ class ServerUnreachable(Unavailable):
 
     code = "server_unreachable"
     text = "The server {server} cannot be reached: {problem}."
+    advice = " Does ComfyUI run there, at this port, and listen to this machine (--listen)?"
 
     def __init__(self, server: str, *, problem: str, sent: bool = True) -> None:
         """`sent` False: there was no connection, so the request was certainly not carried out."""
         self.sent = sent
-        super().__init__(server=server, problem=problem, sent=sent)
+        problem = problem.rstrip(".")
+        message = self.text.format(server=server, problem=problem) + ("" if sent else self.advice)
+        super().__init__(message, server=server, problem=problem, sent=sent)
 
 
 class ServerTimedOut(Unavailable):
@@ -41,7 +44,16 @@ class UnexpectedAnswer(Unavailable):
 
     def __init__(self, server: str, *, route: str, status: int, problem: str) -> None:
         self.status = status
-        super().__init__(server=server, route=route, status=status, problem=problem)
+        facts = {"server": server, "route": route, "status": status, "problem": problem.rstrip(".")}
+        super().__init__(self.text.format_map(facts) + _advice(status), **facts)
+
+
+def _advice(status: int) -> str:
+    if status >= 500:
+        return " Its own log says why."
+    if 300 <= status < 400:
+        return " Redirects are not followed: give the address it redirects to."
+    return " Is that the address of a ComfyUI?"
 
 
 class AccessRefused(Forbidden):
@@ -154,7 +166,7 @@ class InterfaceFormat(InvalidGraph):
     def __init__(self) -> None:
         super().__init__(
             "This is a workflow as ComfyUI's interface saves it, and servers run the API format. Export it with "
-            "'Export (API)', or convert it with the object_info of a server that has its nodes."
+            "'Export (API)', or convert it with the object_info of a server that has its nodes (--object-info URL)."
         )
 
 

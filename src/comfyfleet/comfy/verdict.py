@@ -32,6 +32,21 @@ class ReturnReason(StrEnum):
     UNREACHABLE = "unreachable"  # the server has not answered for long
 
 
+_WORDS = {
+    ReturnReason.LOST: "the server does not have the prompt any more.",
+    ReturnReason.SERVER_RESTARTED: "the server has restarted and lost the prompt.",
+    ReturnReason.NEVER_QUEUED: "the server never took the prompt.",
+    ReturnReason.INTERRUPTED: "somebody else has interrupted the prompt.",
+    ReturnReason.UNPROVEN: "the prompt has ended, and nothing says how.",
+    ReturnReason.UNREACHABLE: "the server has not answered for too long.",
+}
+
+
+def words_of_return(reason: str) -> str:
+    """For people. What is no reason of ours is told as it is."""
+    return _WORDS.get(ReturnReason(reason), reason) if reason in set(ReturnReason) else reason
+
+
 def failure_of_return(returned: Returned) -> FailureClass:
     """An interruption gives the attempt back; all else spends it."""
     return FailureClass.INTERRUPTED if returned.reason == ReturnReason.INTERRUPTED else FailureClass.INFRA

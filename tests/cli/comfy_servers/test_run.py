@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.cli.comfy_servers.calling import Comfy, Server
+from tests.engines import an_engine_process
 from tests.fake_cloud import KEY, PICTURE, FakeCloud, fake_cloud
 from tests.server import environment, free_port
 
@@ -179,3 +180,12 @@ def test_ctrl_c_stops_it_on_the_server_too(engine: Server, folder: Path) -> None
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert engine.queue() == {"queue_running": [], "queue_pending": []}
+
+
+def test_a_server_that_dies_is_told_and_not_waited_for_for_ever(comfy: Comfy, folder: Path) -> None:
+    with an_engine_process(folder / "engine") as process:
+        Server(process.url).order(prompts={"die_at_node": "1"})
+        done = comfy("run", "sleep.json", "--server", process.url, "--wait-s", "1")
+    assert done.code == 6
+    assert "no_server_left: No server has been there for 1 s" in done.err
+    assert process.url.removeprefix("http://") in done.err

@@ -45,6 +45,7 @@ def run(
     output_node: Annotated[str | None, typer.Option(help="The node whose files come first.")] = None,
     deadline_s: Annotated[float, typer.Option(min=1, help="How long one attempt may take.")] = 3600,
     attempts: Annotated[int, typer.Option(min=1, help="How often it is tried, on another server if there is one.")] = 3,
+    wait_s: Annotated[float, typer.Option(min=1, help="How long to wait when all servers are gone.")] = 120,
     bearer: Bearer = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,6 +65,7 @@ def run(
         output_node=output_node,
         deadline_s=deadline_s,
         attempts_max=attempts,
+        wait_s=wait_s,
         bearer=bearer,
         as_json=as_json,
     )

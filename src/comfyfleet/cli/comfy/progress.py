@@ -11,7 +11,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from comfyfleet.comfy.model import Preview
 from comfyfleet.comfy.model import Progress as Told
-from comfyfleet.pool.events import JobPreview, JobProgress, JobRetrying, JobStarted, PoolEvent
+from comfyfleet.comfy.verdict import words_of_return
+from comfyfleet.pool.events import ClientState, JobPreview, JobProgress, JobRetrying, JobStarted, PoolEvent
+from comfyfleet.pool.model import ServerState
 
 ENDINGS: Mapping[str, str] = {"image/png": "png", "image/webp": "webp"}
 
@@ -54,7 +56,11 @@ class Bar:
             case JobProgress(progress=told):
                 self._progress.update(self._task, **_seen(told))
             case JobRetrying(server=server, failure=failure):
-                self.say(f"{server}: {failure.message} Trying again.")
+                self.say(f"{server}: {words_of_return(failure.message)} Trying again.")
+            case ClientState(server=server, state=ServerState.OFFLINE):
+                self.say(f"{server} is gone. Waiting for it, or for another server …")
+            case ClientState(server=server, before=ServerState.OFFLINE):
+                self.say(f"{server} is back.")
             case _:
                 pass
 

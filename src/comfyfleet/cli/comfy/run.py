@@ -22,8 +22,9 @@ from comfyfleet.comfy.graph import find_placeholders, is_interface_format, load_
 from comfyfleet.comfy.model import FailureClass
 from comfyfleet.comfy.outputs import manifest
 from comfyfleet.comfy.self_hosted import SelfHosted
-from comfyfleet.kernel.errors import FleetError, InvalidInput
+from comfyfleet.kernel.errors import FleetError, InvalidInput, Unavailable
 from comfyfleet.pool import JobResult, Pool, RunCancelled, RunFailed
+from comfyfleet.pool.model import ServerState
 
 CLOUD = "cloud"
 CLOUD_URL_VARIABLE = "COMFY_CLOUD_URL"
@@ -40,6 +41,16 @@ CODES = {
 }
 
 
+class NoServerLeft(Unavailable):
+    """It was there at the start, and is gone."""
+
+    code = "no_server_left"
+    text = "No server has been there for {wait_s:g} s ({servers}). Start one of them again, or name another: --server."
+
+    def __init__(self, servers: Sequence[str], *, wait_s: float) -> None:
+        super().__init__(servers=", ".join(servers), wait_s=wait_s)
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The command line, read."""
@@ -51,6 +62,7 @@ class Wanted:
     output_node: str | None
     deadline_s: float
     attempts_max: int
+    wait_s: float
 
 
 def run_workflow(
@@ -63,6 +75,7 @@ def run_workflow(
     output_node: str | None,
     deadline_s: float,
     attempts_max: int,
+    wait_s: float,
     bearer: str | None,
     as_json: bool,
 ) -> None:
@@ -75,6 +88,7 @@ def run_workflow(
         output_node=output_node,
         deadline_s=deadline_s,
         attempts_max=attempts_max,
+        wait_s=wait_s,
     )
     started = time.monotonic()
     try:
@@ -153,17 +167,36 @@ async def _conduct(pool: Pool, wanted: Wanted, given: Given, bar: Bar) -> JobRes
         deadline_s=wanted.deadline_s,
         attempts_max=wanted.attempts_max,
     )
+    result = asyncio.ensure_future(handle.result())
+    gone = asyncio.create_task(_all_gone(pool, wait_s=wanted.wait_s))
     try:
-        return await handle.result()
-    except asyncio.CancelledError:
-        bar.say("Stopping it on the server …")
+        await asyncio.wait({result, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not result.done():
+            raise NoServerLeft([server.name for server in pool.servers], wait_s=wanted.wait_s)
+        return await result
+    except (asyncio.CancelledError, NoServerLeft) as stop:
+        if not isinstance(stop, NoServerLeft):
+            bar.say("Stopping it on the server …")
         with suppress(FleetError, TimeoutError):
             async with asyncio.timeout(CANCEL_S):
                 await handle.cancel(reason="Ctrl-C")
         raise
     finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+        for task in (following, gone, result):
+            task.cancel()
+        await asyncio.gather(following, gone, result, return_exceptions=True)
+
+
+async def _all_gone(pool: Pool, *, wait_s: float) -> None:
+    """Returns when no server has been there for so long. A pool waits for ever; a person does not."""
+    changes = pool.events("client:state")
+    while True:
+        here = any(server.state in (ServerState.ONLINE, ServerState.RECOVERING) for server in pool.servers)
+        try:
+            async with asyncio.timeout(None if here else wait_s):
+                await anext(changes)
+        except TimeoutError:
+            return
 
 
 def _tell(result: JobResult, out: Path, *, seconds: float, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from comfyfleet.comfy.errors import InvalidGraph
 from comfyfleet.comfy.graph import (
     GraphInput,
     InputType,
@@ -73,8 +74,17 @@ def bind_given(
             placed |= dict.fromkeys(known.whole_places(name), path)
         else:
             placed[known.place(name)] = path
+    _refuse_unbound(known.placeholders, values)
     bound = bind_values(graph, values, {**inputs, **{place: path.name for place, path in placed.items()}})
     return Given(bound, placed)
+
+
+def _refuse_unbound(placeholders: Mapping[str, Sequence[Place]], values: Mapping[str, Value]) -> None:
+    for name, places in placeholders.items():
+        if name not in values:
+            node, input_name = places[0]
+            how = f"give it with --set {name}=… or --input {name}=FILE"
+            raise InvalidGraph(f"waits for a value for {{{{{name}}}}}: {how}", node=node, input_name=input_name)
 
 
 class _Names:

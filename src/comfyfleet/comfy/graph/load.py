@@ -38,7 +38,7 @@ def read_workflow(source: Source, *, limits: GraphLimits = LIMITS) -> dict[str, 
     if isinstance(source, Mapping):
         found: Any = dict(source)
     else:
-        found = _parse(_bytes(source, limits))
+        found = _parse(_bytes(source, limits), source.name if isinstance(source, Path) else "The graph")
     if not isinstance(found, dict):
         raise InvalidGraph("The graph must be a JSON object of nodes.")
     _refuse_absurd_values(found, limits)
@@ -75,7 +75,7 @@ def _read_file(path: Path, limits: GraphLimits) -> bytes:
         raise InvalidGraph(f"Cannot read {path} ({problem.strerror}).") from None
 
 
-def _parse(text: bytes) -> Any:
+def _parse(text: bytes, name: str) -> Any:
     try:
         return json.loads(
             text.removeprefix(b"\xef\xbb\xbf").decode(),
@@ -84,9 +84,9 @@ def _parse(text: bytes) -> Any:
             parse_float=_finite,
         )
     except RecursionError:
-        raise InvalidGraph("The graph is nested too deep.") from None
+        raise InvalidGraph(f"{name} is nested too deep.") from None
     except ValueError as problem:
-        raise InvalidGraph(f"The graph is not JSON: {problem}.") from None
+        raise InvalidGraph(f"{name} is not JSON: {problem}.") from None
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
