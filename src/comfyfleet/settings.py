@@ -9,6 +9,7 @@ import binascii
 import os
 import re
 import tomllib
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
@@ -84,6 +85,12 @@ class Settings(BaseSettings):
     )
     payment_webhook_secrets: list[SecretStr] = Field(
         [], description="Standard Webhooks secrets (`whsec_…`) of the shop; several while one is being replaced."
+    )
+
+    webhook_networks: list[IPv4Network | IPv6Network] = Field(
+        [],
+        description="Networks that tenants' webhooks may reach although they are not public, such as `127.0.0.0/8`. "
+        "Names that lead anywhere else that is not public are refused when the connection is made.",
     )
 
     storage: Literal["local", "s3"] = Field("local", description="Where objects live.")

@@ -19,6 +19,9 @@ DispatchId = NewType("DispatchId", UUID)  # the same UUID as its job's
 WorkflowId = NewType("WorkflowId", UUID)
 WorkerId = NewType("WorkerId", UUID)
 FleetId = NewType("FleetId", UUID)
+EndpointId = NewType("EndpointId", UUID)
+WebhookEventId = NewType("WebhookEventId", UUID)
+DeliveryId = NewType("DeliveryId", UUID)
 SettlementId = NewType("SettlementId", UUID)
 LaneId = NewType("LaneId", int)
 
