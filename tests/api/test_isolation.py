@@ -69,6 +69,15 @@ async def a_key_id(client: httpx2.AsyncClient, owner: Member) -> str:
     return str(made.json()["key"]["id"])
 
 
+async def a_webhook(client: httpx2.AsyncClient, owner: Member) -> tuple[str, str]:
+    """An endpoint, and a delivery to it."""
+    made = await client.post("/api/webhooks", json={"url": "https://example.com/hook"}, headers=owner.headers)
+    endpoint_id = made.json()["endpoint"]["id"]
+    assert (await client.post(f"/api/webhooks/{endpoint_id}/test", headers=owner.headers)).status_code == 202
+    log = await client.get(f"/api/webhooks/{endpoint_id}/deliveries", headers=owner.headers)
+    return str(endpoint_id), str(log.json()["deliveries"][0]["id"])
+
+
 async def a_parked_settlement(house: House) -> SettlementId:
     async with house.control_tx() as tx:
         (row,) = await tx.all(sa.select(settlements.c.id))
@@ -106,6 +115,7 @@ async def world(client: httpx2.AsyncClient, house: House) -> World:
     victim = await a_member(house)
     operator = await a_user(house, None, Role.OPERATOR)
     session = {"admin": admin.headers, "member": member.headers}
+    endpoint_id, delivery_id = await a_webhook(client, victim)
     return World(
         attackers=session,
         foreign={
@@ -120,6 +130,8 @@ async def world(client: httpx2.AsyncClient, house: House) -> World:
                 "a colleague's file": await a_file(client, colleague, stored=True),
                 "a colleague's upload": await a_file(client, colleague, stored=False),
             },
+            "endpoint_id": {"another tenant's webhook": endpoint_id},
+            "delivery_id": {"another tenant's delivery": delivery_id},
             "tenant_id": {"another tenant": victim.tenant.id, "the attacker's own": admin.tenant.id},
             **await the_operators_things(house),
         },
