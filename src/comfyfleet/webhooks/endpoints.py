@@ -88,10 +88,8 @@ async def rotate_secret(tx: TenantTx, endpoint_id: EndpointId) -> Endpoint:
 
 
 async def delete_endpoint(tx: TenantTx, endpoint_id: EndpointId) -> None:
-    """What waits for it is dropped. Deleting twice is fine."""
-    row = await tx.maybe(sql.endpoint(endpoint_id))
-    if row is None:
-        return
+    """What waits for it is dropped."""
+    await find_endpoint(tx, endpoint_id)
     await tx.run(sql.drop_pending(endpoint_id))
     await tx.run(sql.delete_endpoint(endpoint_id))
 

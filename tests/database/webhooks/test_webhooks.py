@@ -218,7 +218,6 @@ async def test_deleted_endpoints_get_nothing_more(post: Post, receiver: Receiver
     await post.happen()
     async with post.tx() as tx:
         await webhooks.delete_endpoint(tx, endpoint.id)
-        await webhooks.delete_endpoint(tx, endpoint.id)
     assert await post.round() == 0
     assert receiver.received == []
     with pytest.raises(NotFound):
@@ -271,5 +270,6 @@ async def test_another_tenants_are_not_there(post: Post, house: House) -> None:
     async with stranger.tx() as tx:
         with pytest.raises(NotFound):
             await webhooks.read_delivery(tx, DeliveryId(new_id()))
-        await webhooks.delete_endpoint(tx, EndpointId(endpoint.id))
+        with pytest.raises(NotFound):
+            await webhooks.delete_endpoint(tx, EndpointId(endpoint.id))
     assert (await post.find(endpoint)).is_active

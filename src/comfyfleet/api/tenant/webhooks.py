@@ -187,7 +187,7 @@ async def send_test_event(endpoint_id: EndpointId, caller: Manager, house: TheHo
 
 @router.delete("/webhooks/{endpoint_id}", status_code=204, response_class=Response)
 async def delete_webhook(endpoint_id: EndpointId, caller: Manager, house: TheHouse) -> None:
-    """Nothing more is sent there; what waited is dropped. Deleting twice is fine."""
+    """Nothing more is sent there; what waited is dropped."""
     async with house.tenant_tx(home_of(caller)) as tx:
         await webhooks.delete_endpoint(tx, endpoint_id)
 
