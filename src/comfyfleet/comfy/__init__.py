@@ -1,0 +1,1 @@
+"""Speaking ComfyUI: a client, a watcher, graph tools and connectors. Needs no server of ours, only `kernel`."""

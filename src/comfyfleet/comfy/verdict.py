@@ -1,0 +1,160 @@
+"""What a history entry proves. ComfyUI's `status` may lie; its messages and outputs are what counts.
+
+Success is: `execution_success` among the messages, no error and no interruption beside it, and something to show for
+it: of the chosen output node, and of every core node that always leaves a file.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from comfyfleet.comfy.failures import DETAILS_CHARS_MAX, MESSAGE_CHARS_MAX, class_of_error, is_interruption
+from comfyfleet.comfy.model import (
+    Completed,
+    Failed,
+    FailureClass,
+    HistoryEntry,
+    Outcome,
+    Prompt,
+    Returned,
+)
+from comfyfleet.comfy.outputs import list_outputs
+
+
+class ReturnReason(StrEnum):
+    """Why a prompt is given back. Nobody's fault, and it may run again, here or elsewhere."""
+
+    LOST = "lost"  # neither queued nor in the history, twice
+    SERVER_RESTARTED = "server_restarted"  # the same, and the socket had dropped
+    NEVER_QUEUED = "never_queued"  # the POST had no answer, and the prompt never appeared
+    INTERRUPTED = "interrupted"  # by someone else
+    UNPROVEN = "unproven"  # it ended, and nothing says how
+    UNREACHABLE = "unreachable"  # the server has not answered for long
+
+
+def failure_of_return(returned: Returned) -> FailureClass:
+    """An interruption gives the attempt back; all else spends it."""
+    return FailureClass.INTERRUPTED if returned.reason == ReturnReason.INTERRUPTED else FailureClass.INFRA
+
+
+# Core nodes that leave a file whenever they run. Of others (websocket savers, custom uploaders) silence is no proof.
+ALWAYS_SHOW = frozenset(
+    {
+        "MaskPreview",
+        "PreviewAudio",
+        "PreviewImage",
+        "SaveAnimatedPNG",
+        "SaveAnimatedWEBP",
+        "SaveAudio",
+        "SaveAudioMP3",
+        "SaveAudioOpus",
+        "SaveGLB",
+        "SaveImage",
+        "SaveLatent",
+        "SaveVideo",
+        "SaveWEBM",
+    }
+)
+# And those that never do. A graph that ends in nothing else may succeed with nothing to show.
+NEVER_SHOW = frozenset(["SaveImageWebsocket", "SaveImageDataSetToFolder", "SaveImageTextDataSetToFolder"])
+NOT_CONTENT = frozenset({"animated"})  # a flag beside the files
+
+
+def judge_entry(entry: HistoryEntry, prompt: Prompt) -> Outcome:
+    kinds = {message.type for message in entry.messages}
+    error = next((message.facts for message in entry.messages if message.type == "execution_error"), None)
+    if error is not None and not is_interruption(_text(error.get("exception_type"))):
+        return _failed(error, entry, prompt)
+    if "execution_interrupted" in kinds or error is not None:
+        return Returned(ReturnReason.INTERRUPTED)
+    if "execution_success" in kinds:
+        return _succeeded(entry, prompt)
+    if entry.status == "error":
+        return Failed(FailureClass.EXECUTION_ERROR, "ComfyUI says that the prompt failed, and not why.")
+    return Returned(ReturnReason.UNPROVEN)
+
+
+def _succeeded(entry: HistoryEntry, prompt: Prompt) -> Outcome:
+    missing = missing_outputs(entry, prompt)
+    if not missing:
+        return Completed(list_outputs(entry.outputs, first=prompt.output_node), cached_nodes=_cached(entry))
+    return Failed(
+        FailureClass.EXECUTION_ERROR,
+        f"ComfyUI says that the prompt succeeded, and shows nothing for node {', '.join(missing)}.",
+        node=missing[0],
+        node_class=class_in(prompt, missing[0]),
+        outputs=list_outputs(entry.outputs, first=prompt.output_node),
+    )
+
+
+def missing_outputs(entry: HistoryEntry, prompt: Prompt) -> list[str]:
+    """Nodes that should have left something and have not."""
+    shown = {node for node, ui in entry.outputs.items() if _shows_something(ui)}
+    # Those that validation dropped are not among the entry's output nodes: the answer to the POST named them.
+    ran = list(prompt.graph) if entry.output_nodes is None else list(entry.output_nodes)
+    expected = [node for node in ran if class_in(prompt, node) in ALWAYS_SHOW]
+    if prompt.output_node is not None and prompt.output_node not in expected:
+        expected.insert(0, prompt.output_node)
+    if not expected and not shown:
+        return [node for node in ran if class_in(prompt, node) not in NEVER_SHOW][-1:]
+    return [node for node in expected if node not in shown]
+
+
+def class_in(prompt: Prompt, node: str | None) -> str | None:
+    """A node made at run time has its maker's id before the first dot."""
+    if node is None:
+        return None
+    found = prompt.graph.get(node) or prompt.graph.get(node.partition(".")[0])
+    name = _mapping(found).get("class_type")
+    return name if isinstance(name, str) else None
+
+
+def _shows_something(ui: Any) -> bool:
+    return any(_holds(value) for key, value in _mapping(ui).items() if key not in NOT_CONTENT)
+
+
+def _holds(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value.get("filename", True))
+    if isinstance(value, list | tuple):
+        return any(_holds(each) for each in value)
+    return value not in (None, "")
+
+
+def _failed(error: Mapping[str, Any], entry: HistoryEntry, prompt: Prompt) -> Failed:
+    kind, said = _text(error.get("exception_type")), _text(error.get("exception_message")).strip()
+    node = _text(error.get("node_id")) or None
+    node_class = _text(error.get("node_type")) or class_in(prompt, node)
+    return Failed(
+        class_of_error(kind, said, node_class),
+        said[:MESSAGE_CHARS_MAX] or kind or "ComfyUI failed without a word.",
+        node=node,
+        node_class=node_class,
+        exception_type=kind or None,
+        details=_traceback(error.get("traceback")),
+        outputs=list_outputs(entry.outputs, first=prompt.output_node),
+    )
+
+
+def _traceback(lines: Any) -> str:
+    if not isinstance(lines, list | tuple):
+        return ""
+    return "".join(line for line in lines if isinstance(line, str))[-DETAILS_CHARS_MAX:]  # the end says where
+
+
+def _cached(entry: HistoryEntry) -> frozenset[str]:
+    return frozenset(
+        node
+        for message in entry.messages
+        if message.type == "execution_cached" and isinstance(message.facts.get("nodes"), list | tuple)
+        for node in message.facts["nodes"]
+        if isinstance(node, str)
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
