@@ -1,18 +1,23 @@
 """Nouns with readable defaults."""
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
-from comfyfleet import ledger, tenants
+from comfyfleet import ledger, tenants, workflows
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import JobId, new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.ledger import Tokens
 from comfyfleet.tenants import Role, Scope, Tenant, User, credentials
 from comfyfleet.tenants.model import SCOPES
+from comfyfleet.workflows import NewVersion, Property, Workflow
 
 _numbers = count(1)
 PASSWORD = "correct horse battery staple"
+GRAPH = b'{"1": {"class_type": "KSampler", "inputs": {}}}'
 
 
 @dataclass(frozen=True)
@@ -79,3 +84,24 @@ async def balance(house: House, tenant: Tenant, user: User) -> int:
 
 def a_job_id() -> JobId:
     return JobId(new_id())
+
+
+def a_version(graph: bytes | Mapping[str, Any] = GRAPH, **given: Any) -> NewVersion:
+    """Checked, and not yet anywhere."""
+    return workflows.prepare_version(graph if isinstance(graph, bytes) else json.dumps(graph).encode(), **given)
+
+
+async def a_workflow(
+    house: House,
+    slug: str | None = None,
+    *,
+    graph: bytes | Mapping[str, Any] = GRAPH,
+    properties: Sequence[Property] = (),
+    **given: Any,
+) -> Workflow:
+    """As operators register it, graph in the store and all, but for the audit."""
+    slug = slug or f"workflow-{next(_numbers)}"
+    new = a_version(graph, properties=properties, **given)
+    await workflows.keep_graph(house.store, new)
+    async with house.control_tx() as tx:
+        return await workflows.add_workflow(tx, new, slug=slug, name=slug.title())

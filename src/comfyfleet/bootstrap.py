@@ -123,6 +123,7 @@ def build_options(settings: Settings) -> ApiOptions:
         cors_origins=settings.cors_origins,
         body_bytes_max=settings.body_bytes_max,
         upload_bytes_max=settings.upload_bytes_max,
+        effect_asset_bytes_max=settings.effect_asset_bytes_max,
         url_ttl_s=settings.url_ttl_s,
         session_ttl_s=settings.session_ttl_s,
         invite_ttl_s=settings.invite_ttl_s,

@@ -102,6 +102,10 @@ class Settings(BaseSettings):
     url_ttl_s: int = Field(900, ge=1, le=86_400, description="How long a signed upload or download URL works.")
     upload_bytes_max: int = Field(5 * 1024**3, ge=1, description="The largest file a user may upload.")
 
+    effect_asset_bytes_max: int = Field(
+        32 * 1024**2, ge=1024, le=256 * 1024**2, description="The largest asset of an effect, such as its preview."
+    )
+
     body_bytes_max: int = Field(1024**2, ge=1024, description="The largest JSON body; larger ones get 413.")
     requests_per_minute_per_key: int = Field(600, ge=1, description="Per key or session and replica; then 429.")
     requests_per_minute_per_tenant: int = Field(3000, ge=1, description="Per tenant and replica; then 429.")

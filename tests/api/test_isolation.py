@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 
-from comfyfleet import fleet, workflows
+from comfyfleet import fleet
 from comfyfleet.db.tables import CENTRAL, TENANT, settlements
 from comfyfleet.dispatch.settlements import park
 from comfyfleet.fleet import FleetRules, NewWorker
@@ -18,7 +18,7 @@ from comfyfleet.house import House
 from comfyfleet.kernel.ids import SettlementId, new_id
 from comfyfleet.tenants import Role
 from tests.api.asking import Operation, at, fault, operations
-from tests.builders import Member, a_member, a_user, an_operator_key
+from tests.builders import Member, a_member, a_user, a_workflow, an_operator_key
 from tests.database.dispatch.test_queue import Queue
 
 FILE = {"name": "canary.png", "mime_type": "image/png", "size": 3}
@@ -86,9 +86,9 @@ async def a_parked_settlement(house: House) -> SettlementId:
 
 
 async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
+    workflow = await a_workflow(house, "face-swap")
     async with house.control_tx() as tx:
         made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
-        workflow = await workflows.add_workflow(tx, slug="face-swap", name="x", graph=b'{"1": {}}')
         await fleet.assign_workflow(tx, made.id, workflow.id)
         await fleet.register_worker(tx, NewWorker("gpu-box-1", "127.0.0.1"), fleet=made, rules=FleetRules())
         secret, _ = await fleet.make_fleet_secret(tx, name="x")

@@ -58,6 +58,14 @@ class Workflow:
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """`is_new`: not the version in force once more."""
+
+    workflow: Workflow
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NewVersion:
     """A graph, checked, with all that is to be known of it. Its object is written before its row."""
 
