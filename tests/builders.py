@@ -3,17 +3,18 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
 from comfyfleet import ledger, tenants, workflows
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import JobId, new_id
+from comfyfleet.kernel.ids import JobId, WorkflowId, new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.ledger import Tokens
 from comfyfleet.tenants import Role, Scope, Tenant, User, credentials
 from comfyfleet.tenants.model import SCOPES
-from comfyfleet.workflows import NewVersion, Property, Workflow
+from comfyfleet.workflows import NewVersion, Property, Version, Workflow
 
 _numbers = count(1)
 PASSWORD = "correct horse battery staple"
@@ -89,6 +90,13 @@ def a_job_id() -> JobId:
 def a_version(graph: bytes | Mapping[str, Any] = GRAPH, **given: Any) -> NewVersion:
     """Checked, and not yet anywhere."""
     return workflows.prepare_version(graph if isinstance(graph, bytes) else json.dumps(graph).encode(), **given)
+
+
+def as_version(new: NewVersion, *, version: int = 1) -> Version:
+    """As it would be read back."""
+    said = {name: getattr(new, name) for name in NewVersion.__dataclass_fields__ if name != "graph"}
+    long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+    return Version(WorkflowId(new_id()), version, graph_bytes=len(new.graph), created_at=long_ago, **said)
 
 
 async def a_workflow(

@@ -1,7 +1,6 @@
 """`comfyfleet effects`"""
 
 import json
-import mimetypes
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +24,16 @@ from comfyfleet.workflows.effects import CREDITS_COST_MAX, PREVIEW, Effect, NewE
 app = typer.Typer(no_args_is_help=True, help="Effects: what users pick. A workflow, a price, a preview.")
 
 Slug = Annotated[str, typer.Argument(help="Short name, such as old-film.")]
+MEDIA_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".mp4": "video/mp4",
+    ".mov": "video/quicktime",
+    ".webm": "video/webm",
+}
 Change = Callable[[ControlTx, str], Awaitable[Effect]]
 
 
@@ -203,11 +212,16 @@ def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
 
 
 def _read_files(files: dict[str, Path]) -> dict[str, tuple[bytes, str]]:
+    """All of them, checked, before anything is written."""
     bytes_max = load_settings().effect_asset_bytes_max
-    return {
-        name: (read_bytes(name, path, bytes_max=bytes_max), mimetypes.guess_type(path)[0] or "")
-        for name, path in files.items()
-    }
+    found = {}
+    for name, path in files.items():
+        content, media_type = read_bytes(name, path, bytes_max=bytes_max), MEDIA_TYPES.get(path.suffix.lower())
+        if media_type is None:
+            raise InvalidInput(name, f"{path} must end in one of {', '.join(MEDIA_TYPES)}")
+        effects.check_asset(content, media_type)
+        found[name] = (content, media_type)
+    return found
 
 
 def _as_json(offer: Offer) -> dict[str, Any]:

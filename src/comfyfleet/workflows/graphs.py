@@ -16,30 +16,6 @@ SHELF_BYTES_MAX = 8 * 1024**2
 SHELF_GRAPHS_MAX = 64
 
 
-async def keep_graph(store: ObjectStore, new: NewVersion) -> None:
-    """Before the row, and outside its transaction. A crash in between leaves an object that nobody names."""
-    try:
-        await store.write(ObjectKey(new.path), new.graph, media_type=MEDIA_TYPE)
-    except AlreadyExists:
-        return  # the same graph was registered before: its key is made from what it holds
-
-
-async def read_graph(store: ObjectStore, version: Version) -> Mapping[str, Any]:
-    """Shared by all who ask: not to be changed. Raises GraphUnreadable unless it is the very graph registered."""
-    if (held := _shelf.take(version.content_hash)) is not None:
-        return held
-    try:
-        text = await store.read(ObjectKey(version.path), bytes_max=GRAPH_BYTES_MAX)
-        is_intact = hash_graph(text).content == version.content_hash
-        graph = load_graph(text)
-    except (NotFound, InvalidInput, InvalidGraph) as problem:
-        raise GraphUnreadable(version.path, problem.message) from problem
-    if not is_intact:
-        raise GraphUnreadable(version.path, "its content hash is another one")
-    _shelf.put(version.content_hash, graph, len(text))
-    return graph
-
-
 class Shelf:
     """The graphs used last, by content hash. A graph never changes, so nothing here can be out of date."""
 
@@ -67,4 +43,28 @@ class Shelf:
         return len(self._held)
 
 
-_shelf = Shelf()
+SHELF = Shelf()
+
+
+async def keep_graph(store: ObjectStore, new: NewVersion) -> None:
+    """Before the row, and outside its transaction. A crash in between leaves an object that nobody names."""
+    try:
+        await store.write(ObjectKey(new.path), new.graph, media_type=MEDIA_TYPE)
+    except AlreadyExists:
+        return  # the same graph was registered before: its key is made from what it holds
+
+
+async def read_graph(store: ObjectStore, version: Version, *, shelf: Shelf = SHELF) -> Mapping[str, Any]:
+    """Shared by all who ask: not to be changed. Raises GraphUnreadable unless it is the very graph registered."""
+    if (held := shelf.take(version.content_hash)) is not None:
+        return held
+    try:
+        text = await store.read(ObjectKey(version.path), bytes_max=GRAPH_BYTES_MAX)
+        is_intact = hash_graph(text).content == version.content_hash
+        graph = load_graph(text)
+    except (NotFound, InvalidInput, InvalidGraph) as problem:
+        raise GraphUnreadable(version.path, problem.message) from problem
+    if not is_intact:
+        raise GraphUnreadable(version.path, "its content hash is another one")
+    shelf.put(version.content_hash, graph, len(text))
+    return graph

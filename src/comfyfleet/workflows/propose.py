@@ -45,8 +45,11 @@ def propose_properties(graph: Mapping[str, Any], object_info: ObjectInfo | None 
 def propose_output_node(graph: Mapping[str, Any], object_info: ObjectInfo | None = None) -> str | None:
     """The one that saves, if there is exactly one such; else somebody has to say."""
     found = list_outputs(dict(graph), object_info)
-    saving = [each for each in found if "Preview" not in each.class_type] or list(found)
-    return saving[0].node if len(saving) == 1 else None
+    # Without object_info every node that leads nowhere might be one.
+    for saving in ([each for each in found if "Save" in each.class_type], found):
+        if saving:
+            return saving[0].node if len(saving) == 1 else None
+    return None
 
 
 def find_requirements(graph: Mapping[str, Any]) -> Requirements:

@@ -1,6 +1,6 @@
 """Effects: what users pick. A workflow with some properties set, assets of its own, and a price."""
 
-from comfyfleet.workflows.effects.assets import describe_asset, drop_asset, keep_asset, put_asset
+from comfyfleet.workflows.effects.assets import check_asset, describe_asset, drop_asset, keep_asset, put_asset
 from comfyfleet.workflows.effects.model import PREVIEW, Effect, NewEffect, Offer
 from comfyfleet.workflows.effects.read import find_offer, find_published, list_offers, take_offer
 from comfyfleet.workflows.effects.register import (
@@ -23,6 +23,7 @@ __all__ = [
     "Offer",
     "add_effect",
     "change_effect",
+    "check_asset",
     "delete_effect",
     "describe_asset",
     "drop_asset",

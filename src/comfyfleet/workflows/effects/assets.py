@@ -26,13 +26,17 @@ BEGINNINGS = {
 }
 
 
-def describe_asset(effect_id: EffectId, content: bytes, media_type: str) -> MediaObject:
-    """Checked, with its place in the store: the same bytes are one object, and no job's object ever changes. Pure."""
+def check_asset(content: bytes, media_type: str) -> None:
     beginnings = BEGINNINGS.get(media_type)
     if beginnings is None:
-        raise InvalidInput("content-type", f"must be one of {', '.join(BEGINNINGS)}")
+        raise InvalidInput("content_type", f"must be one of {', '.join(BEGINNINGS)}")
     if any(not content.startswith(mark, at) for at, mark in beginnings):
-        raise InvalidInput("body", f"does not begin as {media_type} does")
+        raise InvalidInput("content", f"does not begin as {media_type} does")
+
+
+def describe_asset(effect_id: EffectId, content: bytes, media_type: str) -> MediaObject:
+    """Checked, with its place in the store: the same bytes are one object, and no job's object ever changes. Pure."""
+    check_asset(content, media_type)
     digest = sha256(content).hexdigest()
     return MediaObject(object_key("effects", effect_id, digest), media_type, len(content), digest)
 
