@@ -1,18 +1,25 @@
 """Nouns with readable defaults."""
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count
+from typing import Any
 
-from comfyfleet import ledger, tenants
+from comfyfleet import ledger, tenants, workflows
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import JobId, new_id
+from comfyfleet.kernel.ids import JobId, WorkflowId, new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.ledger import Tokens
 from comfyfleet.tenants import Role, Scope, Tenant, User, credentials
 from comfyfleet.tenants.model import SCOPES
+from comfyfleet.workflows import NewVersion, Property, Version, Workflow, effects
+from comfyfleet.workflows.effects import Effect, NewEffect
 
 _numbers = count(1)
 PASSWORD = "correct horse battery staple"
+GRAPH = b'{"1": {"class_type": "KSampler", "inputs": {}}}'
 
 
 @dataclass(frozen=True)
@@ -79,3 +86,41 @@ async def balance(house: House, tenant: Tenant, user: User) -> int:
 
 def a_job_id() -> JobId:
     return JobId(new_id())
+
+
+def a_version(graph: bytes | Mapping[str, Any] = GRAPH, **given: Any) -> NewVersion:
+    """Checked, and not yet anywhere."""
+    return workflows.prepare_version(graph if isinstance(graph, bytes) else json.dumps(graph).encode(), **given)
+
+
+def as_version(new: NewVersion, *, version: int = 1) -> Version:
+    """As it would be read back."""
+    said = {name: getattr(new, name) for name in NewVersion.__dataclass_fields__ if name != "graph"}
+    long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+    return Version(WorkflowId(new_id()), version, graph_bytes=len(new.graph), created_at=long_ago, **said)
+
+
+async def a_workflow(
+    house: House,
+    slug: str | None = None,
+    *,
+    graph: bytes | Mapping[str, Any] = GRAPH,
+    properties: Sequence[Property] = (),
+    **given: Any,
+) -> Workflow:
+    """As operators register it, graph in the store and all, but for the audit."""
+    slug = slug or f"workflow-{next(_numbers)}"
+    new = a_version(graph, properties=properties, **given)
+    await workflows.keep_graph(house.store, new)
+    async with house.control_tx() as tx:
+        return await workflows.add_workflow(tx, new, slug=slug, name=slug.title())
+
+
+async def an_effect(
+    house: House, slug: str | None = None, *, workflow: str | None = None, is_published: bool = True, **given: Any
+) -> Effect:
+    slug = slug or f"effect-{next(_numbers)}"
+    runs = workflow or (await a_workflow(house)).slug
+    async with house.control_tx() as tx:
+        made = await effects.add_effect(tx, NewEffect(slug, slug.title(), **given), workflow=runs)
+        return await effects.publish_effect(tx, slug) if is_published else made

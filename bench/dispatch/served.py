@@ -28,6 +28,7 @@ CONNECTIONS = 64
 BATCH, BACKLOG = 500, 5_000
 REGISTERED_AT_ONCE = 100
 PICKUP_EVERY_S = 0.05
+GRAPH = b'{"1": {"class_type": "KSampler", "inputs": {}}}'
 WARM_UP, SETTLE_S = 10, 2.0
 # Looks at the heads of lanes, and claims of what was chosen there.
 LEASE_CALLS = """SELECT coalesce(sum(calls), 0) FROM pg_stat_statements
@@ -53,9 +54,8 @@ class Served:
         async with house.control_tx() as tx:
             crew = await fleet.create_fleet(tx, slug="bench", stage="production", name="Bench")
             for number in range(WORKFLOWS):
-                made = await workflows.add_workflow(
-                    tx, slug=f"bench-{number}", name="Bench", graph=b'{"1": {}}', structure_hash=f"structure-{number}"
-                )
+                version = workflows.prepare_version(GRAPH, structure_hash=f"structure-{number}")
+                made = await workflows.add_workflow(tx, version, slug=f"bench-{number}", name="Bench")
                 await fleet.assign_workflow(tx, crew.id, made.id)
                 self.workflows.append(made)
         for first in range(0, workers, REGISTERED_AT_ONCE):

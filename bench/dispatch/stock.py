@@ -10,8 +10,10 @@ from comfyfleet.kernel.ids import LaneId, WorkflowId
 
 COLUMNS = """id, tenant_id, tenant_job_id, pool, workflow_id, provider, lane, status, priority, fair_tag, seq, attempts,
  max_attempts, releases, max_releases, epoch, run_deadline_s, queued_at, queue_deadline_at, created_at"""
-WORKFLOWS = """INSERT INTO workflows (id, slug, name, is_active, graph, structure_hash, properties, created_at)
-SELECT md5('workflow' || n)::uuid, 'workflow-' || n, 'Bench', true, '{{}}', 'structure-' || n, '[]', now()
+WORKFLOWS = """INSERT INTO workflows (id, slug, name, is_active, version, structure_hash, properties,
+ comfyui_workflow_path, provider, expected_s, created_at)
+SELECT md5('workflow' || n)::uuid, 'workflow-' || n, 'Bench', true, 1, 'structure-' || n, '[]', 'none', 'self_hosted',
+ 1, now()
 FROM generate_series({first}, {last}) n ON CONFLICT DO NOTHING"""
 LANES = """INSERT INTO lanes (workflow_id, structure_hash, provider, priority)
 SELECT md5('workflow' || n)::uuid, 'structure-' || n, 'self_hosted', {priority}

@@ -123,6 +123,7 @@ def build_options(settings: Settings) -> ApiOptions:
         cors_origins=settings.cors_origins,
         body_bytes_max=settings.body_bytes_max,
         upload_bytes_max=settings.upload_bytes_max,
+        effect_asset_bytes_max=settings.effect_asset_bytes_max,
         url_ttl_s=settings.url_ttl_s,
         session_ttl_s=settings.session_ttl_s,
         invite_ttl_s=settings.invite_ttl_s,
@@ -138,7 +139,7 @@ def build_upkeep(house: House, settings: Settings) -> Upkeep | None:
     """None: this replica leaves upkeep to others."""
     if not settings.upkeep:
         return None
-    rules = UpkeepRules(retention_s=settings.retention_days * DAY_S)
+    rules = UpkeepRules(retention_s=settings.retention_days * DAY_S, webhook_networks=tuple(settings.webhook_networks))
     upkeep = Upkeep(loops_of(house, rules=rules))
     house.desk.on_finished = partial(upkeep.wake, apply_settlements.NAME)
     return upkeep

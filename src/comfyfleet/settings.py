@@ -9,6 +9,7 @@ import binascii
 import os
 import re
 import tomllib
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
@@ -88,6 +89,12 @@ class Settings(BaseSettings):
         [], description="Standard Webhooks secrets (`whsec_…`) of the shop; several while one is being replaced."
     )
 
+    webhook_networks: list[IPv4Network | IPv6Network] = Field(
+        [],
+        description="Networks that tenants' webhooks may reach although they are not public, such as `127.0.0.0/8`. "
+        "Names that lead anywhere else that is not public are refused when the connection is made.",
+    )
+
     storage: Literal["local", "s3"] = Field("local", description="Where objects live.")
     s3_bucket: str | None = Field(None, description="Bucket; it must exist and be private.")
     s3_region: str = Field("us-east-1", description="Region the bucket is in.")
@@ -96,6 +103,10 @@ class Settings(BaseSettings):
     s3_secret_access_key: SecretStr | None = Field(None, description="Goes with `s3_access_key_id`.")
     url_ttl_s: int = Field(900, ge=1, le=86_400, description="How long a signed upload or download URL works.")
     upload_bytes_max: int = Field(5 * 1024**3, ge=1, description="The largest file a user may upload.")
+
+    effect_asset_bytes_max: int = Field(
+        32 * 1024**2, ge=1024, le=256 * 1024**2, description="The largest asset of an effect, such as its preview."
+    )
 
     body_bytes_max: int = Field(1024**2, ge=1024, description="The largest JSON body; larger ones get 413.")
     requests_per_minute_per_key: int = Field(600, ge=1, description="Per key or session and replica; then 429.")

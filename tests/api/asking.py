@@ -160,6 +160,7 @@ def _text(name: str, schema: Json) -> str:
         "pool": "main",
         "role": "member",
         "sha256": "0" * 64,
+        "url": "https://example.com/hook",
         "worker_id": "i-1",
         "fleet_slug": "video",
         "stage": "production",

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 
-from comfyfleet import fleet, workflows
+from comfyfleet import fleet
 from comfyfleet.db.tables import CENTRAL, TENANT, settlements
 from comfyfleet.dispatch.settlements import park
 from comfyfleet.fleet import FleetRules, NewWorker
@@ -18,7 +18,7 @@ from comfyfleet.house import House
 from comfyfleet.kernel.ids import SettlementId, new_id
 from comfyfleet.tenants import Role
 from tests.api.asking import Operation, at, fault, operations
-from tests.builders import Member, a_member, a_user, an_operator_key
+from tests.builders import Member, a_member, a_user, a_workflow, an_effect, an_operator_key
 from tests.database.dispatch.test_queue import Queue
 
 FILE = {"name": "canary.png", "mime_type": "image/png", "size": 3}
@@ -69,6 +69,15 @@ async def a_key_id(client: httpx2.AsyncClient, owner: Member) -> str:
     return str(made.json()["key"]["id"])
 
 
+async def a_webhook(client: httpx2.AsyncClient, owner: Member) -> tuple[str, str]:
+    """An endpoint, and a delivery to it."""
+    made = await client.post("/api/webhooks", json={"url": "https://example.com/hook"}, headers=owner.headers)
+    endpoint_id = made.json()["endpoint"]["id"]
+    assert (await client.post(f"/api/webhooks/{endpoint_id}/test", headers=owner.headers)).status_code == 202
+    log = await client.get(f"/api/webhooks/{endpoint_id}/deliveries", headers=owner.headers)
+    return str(endpoint_id), str(log.json()["deliveries"][0]["id"])
+
+
 async def a_parked_settlement(house: House) -> SettlementId:
     async with house.control_tx() as tx:
         (row,) = await tx.all(sa.select(settlements.c.id))
@@ -77,9 +86,10 @@ async def a_parked_settlement(house: House) -> SettlementId:
 
 
 async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
+    workflow = await a_workflow(house, "face-swap")
+    hidden = await an_effect(house, "not-yet", workflow=workflow.slug, is_published=False)
     async with house.control_tx() as tx:
         made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
-        workflow = await workflows.add_workflow(tx, slug="face-swap", name="x", graph=b'{"1": {}}')
         await fleet.assign_workflow(tx, made.id, workflow.id)
         await fleet.register_worker(tx, NewWorker("gpu-box-1", "127.0.0.1"), fleet=made, rules=FleetRules())
         secret, _ = await fleet.make_fleet_secret(tx, name="x")
@@ -91,6 +101,9 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
         "fleet_id": {"a fleet": made.id},
         "worker_id": {"a worker": "gpu-box-1"},
         "slug": {"a workflow": workflow.slug},
+        "version": {"a version": workflow.version},
+        "effect_slug": {"an effect that is not published": hidden.slug},
+        "asset_name": {"an asset": "preview"},
         "structure_hash": {"a structure": workflow.structure_hash},
         "secret_id": {"a fleet secret": secret.id},
         "dispatch_id": {"a dispatch": dispatch_id},
@@ -106,6 +119,7 @@ async def world(client: httpx2.AsyncClient, house: House) -> World:
     victim = await a_member(house)
     operator = await a_user(house, None, Role.OPERATOR)
     session = {"admin": admin.headers, "member": member.headers}
+    endpoint_id, delivery_id = await a_webhook(client, victim)
     return World(
         attackers=session,
         foreign={
@@ -120,6 +134,8 @@ async def world(client: httpx2.AsyncClient, house: House) -> World:
                 "a colleague's file": await a_file(client, colleague, stored=True),
                 "a colleague's upload": await a_file(client, colleague, stored=False),
             },
+            "endpoint_id": {"another tenant's webhook": endpoint_id},
+            "delivery_id": {"another tenant's delivery": delivery_id},
             "tenant_id": {"another tenant": victim.tenant.id, "the attacker's own": admin.tenant.id},
             **await the_operators_things(house),
         },

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from comfyfleet import dispatch, fleet, jobs, workflows
+from comfyfleet import dispatch, fleet, jobs
 from comfyfleet.db import Database
 from comfyfleet.dispatch import Provider
 from comfyfleet.house import House
@@ -20,7 +20,7 @@ from comfyfleet.kernel.ids import DispatchId, JobId, new_id
 from comfyfleet.ledger import Tokens
 from comfyfleet.tenants import Role, Tenant, User
 from comfyfleet.workflows import Workflow
-from tests.builders import a_tenant, a_user, credit
+from tests.builders import a_tenant, a_user, a_workflow, credit
 
 T = TypeVar("T")
 PROGRESS = """SELECT count(*) AS finished,
@@ -75,14 +75,11 @@ class Stage:
             user = await a_user(self.house, tenant, Role.ADMIN)
             await credit(self.house, tenant, user, CREDIT)
             self.customers.append(Customer(tenant, user))
+        self.workflows = [await a_workflow(self.house, slug, structure_hash=f"structure of {slug}") for slug in PRICES]
         async with self.house.control_tx() as tx:
             crew = await fleet.create_fleet(tx, slug="chaos", stage="production", name="Chaos")
-            for slug in PRICES:
-                made = await workflows.add_workflow(
-                    tx, slug=slug, name=slug.title(), graph=b'{"1": {}}', structure_hash=f"structure of {slug}"
-                )
+            for made in self.workflows:
                 await fleet.assign_workflow(tx, crew.id, made.id)
-                self.workflows.append(made)
             _, secret = await fleet.make_fleet_secret(tx, name="chaos")
         self.secret = secret.reveal()
 

@@ -18,12 +18,9 @@ def central(comfyfleet: Command) -> Iterator[sqlite3.Connection]:
     comfyfleet("db", "upgrade")
     comfyfleet("tenant", "create", "acme")
     comfyfleet("user", "create", "ada@acme.test", "--tenant", "acme")
+    (comfyfleet.folder / "graph.json").write_bytes(GRAPH)
+    comfyfleet("workflows", "add", "swap", "graph.json")
     opened = sqlite3.connect(comfyfleet.folder / ".comfyfleet" / "central.sqlite", isolation_level=None)
-    opened.execute(
-        "INSERT INTO workflows (id, slug, name, is_active, graph, structure_hash, properties, created_at)"
-        " VALUES (?, 'swap', 'Swap', 1, ?, 'h', '[]', '2026-01-01T00:00:00.000000Z')",
-        ("0" * 31 + "7", GRAPH),
-    )
     yield opened
     opened.close()
 

@@ -16,6 +16,15 @@ class Background(Protocol):
 
 def wake_relay(request: Request, pool: str) -> None:
     """A job was written: it need not wait for the relay's next round."""
+    _wake(request, "relay_submissions", pool)
+
+
+def wake_webhooks(request: Request, pool: str) -> None:
+    """An event was written, or is to be sent again."""
+    _wake(request, "deliver_webhooks", pool)
+
+
+def _wake(request: Request, name: str, pool: str) -> None:
     background: Background | None = request.app.state.upkeep
     if background is not None:
-        background.wake("relay_submissions", pool=pool)
+        background.wake(name, pool=pool)

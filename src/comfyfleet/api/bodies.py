@@ -3,11 +3,15 @@
 from typing import Annotated, Any
 
 from fastapi import Query
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.types import Receive, Scope, Send
 
 from comfyfleet.kernel.page import PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PageRequest
 
 CURSOR_CHARS_MAX = 64
+ROOMY_BYTES_MAX = 8 * 1024**2
 
 
 class Body(BaseModel):
@@ -27,6 +31,16 @@ class View(BaseModel):
     """A response: only what is listed here ever leaves."""
 
     model_config = ConfigDict(from_attributes=True)
+
+
+class RoomyRoute(APIRoute):
+    """For operators' graphs: the limit of all other bodies would refuse large ones."""
+
+    bytes_max = ROOMY_BYTES_MAX
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Inside another one, this replaces the outer limit.
+        await RequestBodyLimitMiddleware(super().handle, max_body_size=self.bytes_max)(scope, receive, send)
 
 
 def is_plain_text(text: str) -> bool:

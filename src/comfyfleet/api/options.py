@@ -10,6 +10,7 @@ class ApiOptions:
     cors_origins: list[str] = field(default_factory=list)
     body_bytes_max: int = 1024**2
     upload_bytes_max: int = 5 * 1024**3
+    effect_asset_bytes_max: int = 32 * 1024**2
     url_ttl_s: int = 900
     session_ttl_s: int = 14 * 86_400
     invite_ttl_s: int = 7 * 86_400

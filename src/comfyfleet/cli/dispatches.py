@@ -1,7 +1,7 @@
 """`comfyfleet dispatches`"""
 
-import json
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ from comfyfleet.kernel.page import PageRequest
 from comfyfleet.ledger import Tokens
 from comfyfleet.tenants import Tenant, User
 from comfyfleet.upkeep import relay_submissions
-from comfyfleet.workflows import Workflow
+from comfyfleet.workflows import Version, Workflow
 
 app = typer.Typer(no_args_is_help=True, help="Dispatches: what waits and runs.")
 app.add_typer(operate_dispatches.app)
@@ -121,7 +121,7 @@ async def _look_up(
     async with house.control_tx(read_only=True) as tx:
         home = await tenants.find_tenant(tx, tenant)
         chosen = await workflows.find_workflow(tx, workflow)
-        graph = await workflows.read_graph(tx, chosen.id)
+        version = await workflows.find_version(tx, chosen.id, chosen.version)
         if email is None:
             page = await tenants.list_users(tx, home.id, PageRequest(rows=1))
             found = page.rows[0] if page.rows else None
@@ -129,4 +129,11 @@ async def _look_up(
             found = await tenants.find_user(tx, email)
         if found is None or found.tenant_id != home.id:
             raise InvalidInput("user", f"tenant {home.slug} has no such user; make one with `comfyfleet user create`")
-    return home, found, chosen, {"workflow": json.loads(graph)}
+    return home, found, chosen, _as_it_stands(version, await workflows.read_graph(house.store, version))
+
+
+def _as_it_stands(version: Version, graph: Mapping[str, Any]) -> dict[str, Any]:
+    """The graph with the values it holds; only placeholders are filled, from their defaults."""
+    filled = replace(version, properties=tuple(each for each in version.properties if each.placeholder is not None))
+    chosen = workflows.choose(filled.properties, {}, {}, random_seed=secrets.randbits(53))
+    return workflows.build_payload(filled, graph, chosen, files={}, effect_assets={}).as_json()

@@ -13,6 +13,7 @@ from comfyfleet.cli import (
     comfy,
     database,
     dispatches,
+    effects,
     fleet_secrets,
     fleets,
     keys,
@@ -43,6 +44,7 @@ app.add_typer(fleets.app, name="fleets")
 app.add_typer(fleet_secrets.app, name="fleet-secrets")
 app.add_typer(workers.app, name="workers")
 app.add_typer(workflows.app, name="workflows")
+app.add_typer(effects.app, name="effects")
 app.add_typer(dispatches.app, name="dispatches")
 app.add_typer(blocks.app, name="blocks")
 app.add_typer(settlements.app, name="settlements")

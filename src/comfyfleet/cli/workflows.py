@@ -1,7 +1,9 @@
 """`comfyfleet workflows`"""
 
+import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,15 +11,32 @@ from comfyfleet import workflows
 from comfyfleet.cli.acting import record
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
-from comfyfleet.cli.tables import ago, print_table, short
+from comfyfleet.cli.tables import ago, print_facts, print_table, short
+from comfyfleet.cli.workflow_files import agreed, print_properties, read_graph_file
+from comfyfleet.db import ControlTx
+from comfyfleet.dispatch import Provider
 from comfyfleet.house import House
-from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
-from comfyfleet.workflows import Workflow
+from comfyfleet.workflows import Version, Workflow
+from comfyfleet.workflows.publish import Record
 
 app = typer.Typer(no_args_is_help=True, help="Workflows: registered ComfyUI graphs.")
 
 Slug = Annotated[str, typer.Argument(help="Short name, such as face-swap.")]
+GraphFile = Annotated[Path, typer.Argument(help="File written by ComfyUI's 'Export (API)'.")]
+PropertiesFile = Annotated[
+    Path | None, typer.Option("--properties", help="JSON list of properties, as `export-properties` writes it.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Take the proposed properties without asking.")]
+OutputNode = Annotated[str | None, typer.Option(help="Whose first output is the result. Default: the one that saves.")]
+StructureHash = Annotated[str | None, typer.Option(help="Default: made from the graph.")]
+RunDeadline = Annotated[int | None, typer.Option(min=1, help="Default: the setting of that name.")]
+ExpectedS = Annotated[float, typer.Option(min=0.001, help="Expected seconds on a GPU.")]
+ProviderOption = Annotated[Provider, typer.Option(help="Where it may run.")]
+VramGb = Annotated[float | None, typer.Option(min=0, help="GPU memory that a server must have.")]
+NewVersionFlag = Annotated[bool, typer.Option("--new-version", help="The slug is known: this is its next version.")]
+Note = Annotated[str, typer.Option(help="What is new in this version.")]
+VersionOption = Annotated[int | None, typer.Option("--version", min=1, help="Default: the version in force.")]
 
 
 @app.command("list")
@@ -36,6 +55,8 @@ def list_all(as_json: AsJson = False) -> None:
         "slug": lambda each: each.slug,
         "name": lambda each: each.name,
         "active": lambda each: "yes" if each.is_active else "no",
+        "version": lambda each: each.version,
+        "provider": lambda each: each.provider,
         "run deadline": lambda each: f"{each.run_deadline_s:g} s" if each.run_deadline_s else None,
         "structure": lambda each: short(each.structure_hash),
         "made": lambda each: ago(each.created_at),
@@ -46,31 +67,118 @@ def list_all(as_json: AsJson = False) -> None:
 @app.command("add")
 def add(
     slug: Slug,
-    graph: Annotated[Path, typer.Argument(help="File written by ComfyUI's 'Save (API format)'.")],
+    graph: GraphFile,
     name: Annotated[str | None, typer.Option(help="Full name. Default: the slug.")] = None,
-    structure_hash: Annotated[str | None, typer.Option(help="Default: made from the whole graph.")] = None,
-    run_deadline_s: Annotated[int | None, typer.Option(min=1, help="Default: the setting of that name.")] = None,
+    properties: PropertiesFile = None,
+    yes: Yes = False,
+    new_version: NewVersionFlag = False,
+    output_node: OutputNode = None,
+    structure_hash: StructureHash = None,
+    run_deadline_s: RunDeadline = None,
+    expected_s: ExpectedS = 1.0,
+    provider: ProviderOption = Provider.SELF_HOSTED,
+    vram_gb: VramGb = None,
+    note: Note = "",
     as_json: AsJson = False,
 ) -> None:
-    """Register a graph. No worker gets it before it is assigned to a fleet."""
-    written = _read(graph)
+    """Register a graph: proposes what users may set, and asks. No worker gets it before it is assigned to a fleet."""
+    text, parsed = read_graph_file(graph)
+    before = in_house(_reading(slug, None))[1].properties if new_version else ()
+    chosen = agreed(parsed, properties, before=before, is_yes=yes, as_json=as_json)
+    new = workflows.prepare_version(
+        text,
+        properties=chosen,
+        output_node=output_node or workflows.propose_output_node(parsed),
+        structure_hash=structure_hash,
+        vram_gb=vram_gb,
+        provider=provider.value,
+        expected_s=expected_s,
+        run_deadline_s=run_deadline_s,
+        note=note,
+    )
 
     async def work(house: House) -> Workflow:
-        async with house.control_tx() as tx:
-            made = await workflows.add_workflow(
-                tx,
-                slug=slug,
-                name=name or slug,
-                graph=written,
-                structure_hash=structure_hash,
-                run_deadline_s=run_deadline_s,
-            )
-            await record(house, tx, "workflow.add", slug, structure_hash=made.structure_hash)
-            return made
+        store, control_tx = house.store, house.control_tx
+        if new_version:
+            as_version = _recording(house, "workflow.add_version")
+            return await workflows.publish_version(store, control_tx, new, slug=slug, record=as_version)
+        as_first = _recording(house, "workflow.add")
+        return await workflows.publish_workflow(store, control_tx, new, slug=slug, name=name or slug, record=as_first)
 
     made = in_house(work)
     sentence = f"Added workflow {slug}. Next: comfyfleet fleets assign FLEET {slug}"
+    if new_version:
+        sentence = f"Version {made.version} of {slug} is in force."
     print_one(made, as_json=as_json, sentence=sentence)
+
+
+@app.command("show")
+def show(slug: Slug, version: VersionOption = None, as_json: AsJson = False) -> None:
+    """One version: what users may set, what it needs."""
+    found, shown = in_house(_reading(slug, version))
+    if as_json:
+        print_json({"workflow": plain(found), "version": _version_json(shown)})
+        return
+    print_facts(
+        {
+            "workflow": f"{found.slug} ({found.name}), {'active' if found.is_active else 'inactive'}",
+            "version": f"{shown.version}{' (in force)' if shown.version == found.version else ''}, {shown.note or '-'}",
+            "content": shown.content_hash,
+            "structure": shown.structure_hash,
+            "output node": shown.output_node,
+            "provider": shown.provider,
+            "expected": f"{shown.expected_s:g} s",
+            "weights": ", ".join(shown.requirements.weights),
+            "node classes": ", ".join(shown.requirements.node_classes),
+            "GPU memory": f"{shown.requirements.vram_gb:g} GB" if shown.requirements.vram_gb else None,
+        }
+    )
+    print_properties(shown.properties)
+
+
+@app.command("versions")
+def versions(slug: Slug, as_json: AsJson = False) -> None:
+    """The newest hundred versions."""
+
+    async def work(house: House) -> tuple[Workflow, list[Version]]:
+        async with house.control_tx(read_only=True) as tx:
+            found = await workflows.find_workflow(tx, slug)
+            return found, await workflows.list_versions(tx, found.id)
+
+    workflow, found = in_house(work)
+    if as_json:
+        print_json([_version_json(each) for each in found])
+        return
+    columns = {
+        "version": lambda each: each.version,
+        "in force": lambda each: "yes" if each.version == workflow.version else None,
+        "properties": lambda each: len(each.properties),
+        "content": lambda each: short(each.content_hash),
+        "structure": lambda each: short(each.structure_hash),
+        "note": lambda each: each.note,
+        "made": lambda each: ago(each.created_at),
+    }
+    print_table(f"Versions of {slug}", found, columns)
+
+
+@app.command("use")
+def use(slug: Slug, version: Annotated[int, typer.Argument(min=1, max=2**31 - 1)], as_json: AsJson = False) -> None:
+    """Back to an earlier version, or forth again. Jobs that were made keep their graph."""
+
+    async def work(house: House) -> Workflow:
+        async with house.control_tx() as tx:
+            changed = await workflows.use_version(tx, slug, version)
+            await record(house, tx, "workflow.use", slug, version=version)
+            return changed
+
+    print_one(in_house(work), as_json=as_json, sentence=f"Version {version} of {slug} is in force.")
+
+
+@app.command("export-properties")
+def export_properties(slug: Slug, version: VersionOption = None) -> None:
+    """Print the properties as JSON: edit them, and give them to `add --properties`."""
+    _, shown = in_house(_reading(slug, version))
+    typer.echo(json.dumps([each.as_json() for each in shown.properties], indent=2, ensure_ascii=False))
 
 
 @app.command("activate")
@@ -97,8 +205,22 @@ def _set_active(slug: str, *, is_active: bool, as_json: bool) -> None:
     print_one(in_house(work), as_json=as_json, sentence=f"Workflow {slug} is {'active' if is_active else 'inactive'}.")
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as problem:
-        raise InvalidInput("graph", f"cannot read {path} ({problem.strerror})") from None
+def _reading(slug: str, version: int | None) -> Callable[[House], Awaitable[tuple[Workflow, Version]]]:
+    async def work(house: House) -> tuple[Workflow, Version]:
+        async with house.control_tx(read_only=True) as tx:
+            found = await workflows.find_workflow(tx, slug)
+            return found, await workflows.find_version(tx, found.id, version or found.version)
+
+    return work
+
+
+def _recording(house: House, verb: str) -> Record:
+    async def write(tx: ControlTx, made: Workflow) -> None:
+        await record(house, tx, verb, made.slug, structure_hash=made.structure_hash, version=made.version)
+
+    return write
+
+
+def _version_json(version: Version) -> dict[str, Any]:
+    properties = [each.as_json() for each in version.properties]
+    return {**plain(version), "properties": properties, "requirements": version.requirements.as_json()}

@@ -4,11 +4,14 @@
     ├── NotFound                 404
     ├── Conflict                 409   IllegalMove  DuplicateKey  AlreadyExists  UploadMissing  UploadMismatch
     │                                  LeaseLost  LeasesOpen  NotWaiting  OutputMissing  Superseded
+    │                                  EffectPublished
     ├── Refused                  422   InsufficientTokens  BalanceLimit  InvalidInput  InvalidCursor  LinkSpent
+    │                                  EffectUnavailable
     │   └── LimitReached         429
     ├── Unauthenticated          401
     ├── Forbidden                403   TenantSuspended  SignatureRefused
     └── Unavailable              503   DatabaseUnavailable  SchemaTrouble  StorageUnavailable
+                                       GraphUnreadable
 
 A class has a stable `code` (programs match on it) and a `text` (people read it), filled from the facts it is raised
 with. The numbers above are what `api/errors.py` makes of each family; `cli/errors.py` makes exit codes of them.
@@ -146,6 +149,16 @@ class NotWaiting(Conflict):
         super().__init__(dispatch_id=str(dispatch_id), status=status)
 
 
+class EffectPublished(Conflict):
+    """What can be done to an unpublished effect only was asked of one that users see."""
+
+    code = "effect_published"
+    text = "The effect {effect!r} is published. Unpublish it first."
+
+    def __init__(self, effect: str) -> None:
+        super().__init__(effect=effect)
+
+
 class Refused(FleetError):
     """The request is understood and the answer is no."""
 
@@ -187,6 +200,16 @@ class BalanceLimit(Refused):
 
     def __init__(self, *, balance_max: int) -> None:
         super().__init__(balance_max=balance_max)
+
+
+class EffectUnavailable(Refused):
+    """The effect is there, and cannot make jobs at present."""
+
+    code = "effect_unavailable"
+    text = "The effect {effect!r} cannot be used now: {reason}."
+
+    def __init__(self, effect: str, reason: str) -> None:
+        super().__init__(effect=effect, reason=reason)
 
 
 class LinkSpent(Refused):
@@ -264,3 +287,13 @@ class StorageUnavailable(Unavailable):
 
     code = "storage_unavailable"
     text = "The object store does not answer. Try again."
+
+
+class GraphUnreadable(Unavailable):
+    """The graph of a workflow is missing from the object store, or is not the one that was registered."""
+
+    code = "graph_unreadable"
+    text = "The stored graph {path!r} cannot be used. An operator has to look at it."
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path=path, problem=problem)

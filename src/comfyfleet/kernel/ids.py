@@ -17,8 +17,12 @@ JobId = NewType("JobId", UUID)
 FileId = NewType("FileId", UUID)
 DispatchId = NewType("DispatchId", UUID)  # the same UUID as its job's
 WorkflowId = NewType("WorkflowId", UUID)
+EffectId = NewType("EffectId", UUID)
 WorkerId = NewType("WorkerId", UUID)
 FleetId = NewType("FleetId", UUID)
+EndpointId = NewType("EndpointId", UUID)
+WebhookEventId = NewType("WebhookEventId", UUID)
+DeliveryId = NewType("DeliveryId", UUID)
 SettlementId = NewType("SettlementId", UUID)
 LaneId = NewType("LaneId", int)
 

@@ -1,6 +1,6 @@
 """Retention: what ended long ago, and what workers did long ago."""
 
-from comfyfleet import jobs
+from comfyfleet import jobs, webhooks
 from comfyfleet.dispatch import retention
 from comfyfleet.house import House
 from comfyfleet.upkeep import sql
@@ -22,6 +22,8 @@ async def tick(house: House, *, rules: UpkeepRules) -> int:
 
 
 async def tick_pool(house: House, pool: str, *, rules: UpkeepRules) -> int:
-    """Submissions that reached the queue long ago."""
+    """Submissions that reached the queue long ago, and events that reached their endpoints."""
     async with house.pool_tx(pool) as tx:
-        return await jobs.forget_sent(tx, age_s=rules.retention_s, rows=BATCH)
+        sent = await jobs.forget_sent(tx, age_s=rules.retention_s, rows=BATCH)
+    async with house.pool_tx(pool) as tx:
+        return max(sent, await webhooks.forget_events(tx, age_s=rules.retention_s, rows=BATCH))

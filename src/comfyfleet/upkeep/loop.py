@@ -29,6 +29,7 @@ class Loop:
     batch: int
     tick: Callable[[], Awaitable[int]]
     pool: str | None = None
+    close: Callable[[], Awaitable[None]] | None = None
     failures: int = 0
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
@@ -112,3 +113,6 @@ class Upkeep:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+        for loop in self._loops:
+            if loop.close is not None:
+                await loop.close()

@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
+from comfyfleet.webhooks.send import Network
+
 
 @dataclass(frozen=True, slots=True)
 class UpkeepRules:
     retention_s: float = 30 * 86_400.0
+    # Networks that webhooks may reach although they are not public.
+    webhook_networks: tuple[Network, ...] = ()

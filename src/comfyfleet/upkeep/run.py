@@ -10,6 +10,7 @@ from comfyfleet.upkeep import (
     apply_settlements,
     checkpoint_audit,
     collect_uploads,
+    deliver_webhooks,
     expire_leases,
     explain_waiting,
     fail_overdue,
@@ -18,6 +19,7 @@ from comfyfleet.upkeep import (
     relay_submissions,
     retire_workers,
 )
+from comfyfleet.upkeep.deliver_webhooks import Courier
 from comfyfleet.upkeep.loop import Loop
 from comfyfleet.upkeep.rules import UpkeepRules
 
@@ -40,12 +42,24 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
 
 def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: UpkeepRules) -> list[Loop]:
     sent = partial(forget_old.tick_pool, house, pool, rules=rules)
+    webhooks = _webhooks(house, pool, chance=chance, rules=rules)
     return [
         _loop(relay_submissions, partial(relay_submissions.tick, house, pool), pool),
         _loop(apply_settlements, partial(apply_settlements.tick, house, pool, chance=chance), pool),
         _loop(collect_uploads, partial(collect_uploads.tick, house, pool), pool),
+        webhooks,
         Loop(forget_old.NAME_POOL, forget_old.EVERY_S, forget_old.BATCH, sent, pool),
     ]
+
+
+def _webhooks(house: House, pool: str, *, chance: random.Random, rules: UpkeepRules) -> Loop:
+    courier = Courier(house, pool, chance=chance, allowed=rules.webhook_networks)
+    loop = Loop(
+        deliver_webhooks.NAME, deliver_webhooks.EVERY_S, deliver_webhooks.BATCH, courier.tick, pool, courier.close
+    )
+    # Where one has been sent there may be another of the same endpoint, which was not to wait for its answer.
+    courier.on_done = loop.wake
+    return loop
 
 
 def _loop(module: Any, tick: Callable[[], Any], pool: str | None = None) -> Loop:

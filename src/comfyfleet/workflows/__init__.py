@@ -1,15 +1,56 @@
-"""Workflows: registered ComfyUI graphs, by slug."""
+"""Workflows: registered ComfyUI graphs by slug, in versions that never change, with typed properties."""
 
-from comfyfleet.workflows.model import Workflow
-from comfyfleet.workflows.read import find_workflow, list_workflows, read_graph, require_active
-from comfyfleet.workflows.register import add_workflow, set_workflow_active
+from comfyfleet.workflows.graphs import keep_graph, read_graph
+from comfyfleet.workflows.model import Added, NewVersion, ProviderName, Requirements, Version, Workflow
+from comfyfleet.workflows.payload import Asset, Chosen, MediaObject, Payload, build_payload, choose
+from comfyfleet.workflows.properties import Property, PropertyType, check_value, read_properties
+from comfyfleet.workflows.propose import find_requirements, propose_output_node, propose_properties
+from comfyfleet.workflows.publish import publish_version, publish_workflow
+from comfyfleet.workflows.read import find_version, find_workflow, list_versions, list_workflows, require_active
+from comfyfleet.workflows.register import (
+    GRAPH_BYTES_MAX,
+    add_version,
+    add_workflow,
+    prepare_version,
+    read_graph_text,
+    set_workflow_active,
+    use_version,
+)
 
 __all__ = [
+    "GRAPH_BYTES_MAX",
+    "Added",
+    "Asset",
+    "Chosen",
+    "MediaObject",
+    "NewVersion",
+    "Payload",
+    "Property",
+    "PropertyType",
+    "ProviderName",
+    "Requirements",
+    "Version",
     "Workflow",
+    "add_version",
     "add_workflow",
+    "build_payload",
+    "check_value",
+    "choose",
+    "find_requirements",
+    "find_version",
     "find_workflow",
+    "keep_graph",
+    "list_versions",
     "list_workflows",
+    "prepare_version",
+    "propose_output_node",
+    "propose_properties",
+    "publish_version",
+    "publish_workflow",
     "read_graph",
+    "read_graph_text",
+    "read_properties",
     "require_active",
     "set_workflow_active",
+    "use_version",
 ]

@@ -5,7 +5,9 @@ from comfyfleet.kernel.errors import InvalidInput, NotFound
 from comfyfleet.kernel.ids import WorkflowId
 from comfyfleet.kernel.page import Page, PageRequest
 from comfyfleet.workflows import sql
-from comfyfleet.workflows.model import Workflow
+from comfyfleet.workflows.model import Version, Workflow
+
+VERSIONS_MAX = 100
 
 
 async def find_workflow(tx: ControlTx, slug: str) -> Workflow:
@@ -15,12 +17,16 @@ async def find_workflow(tx: ControlTx, slug: str) -> Workflow:
     return Workflow.from_row(row)
 
 
-async def read_graph(tx: ControlTx, workflow_id: WorkflowId) -> bytes:
-    """As it came in."""
-    row = await tx.maybe(sql.graph_of(workflow_id))
+async def find_version(tx: ControlTx, workflow_id: WorkflowId, version: int) -> Version:
+    row = await tx.maybe(sql.version(workflow_id, version))
     if row is None:
-        raise NotFound("workflow", workflow_id)
-    return bytes(row.graph)
+        raise NotFound("version", version)
+    return Version.from_row(row)
+
+
+async def list_versions(tx: ControlTx, workflow_id: WorkflowId, *, rows: int = VERSIONS_MAX) -> list[Version]:
+    """Newest first."""
+    return [Version.from_row(row) for row in await tx.all(sql.versions(workflow_id, rows=rows))]
 
 
 async def require_active(tx: ControlTx, slugs: list[str]) -> list[Workflow]:

@@ -15,11 +15,10 @@ from comfyfleet.dispatch import Ask, FailureClass, Grant, Holder, LeaseProof, Le
 from comfyfleet.fleet import NewWorker, Registration
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, new_id
-from tests.builders import an_operator_key
+from tests.builders import a_workflow, an_operator_key
 from tests.database.dispatch.test_queue import Queue
 
 ADMIN = "/api/admin"
-GRAPH = b'{"1": {"class_type": "KSampler", "inputs": {}}}'
 
 
 @dataclass
@@ -32,8 +31,11 @@ class Depot:
     fleet: fleet.Fleet
     workflow: workflows.Workflow
 
-    async def ask(self, method: str, path: str, status: int = 200, **sent: Any) -> Any:
-        answer = await self.client.request(method, ADMIN + path, headers=self.headers, **sent)
+    async def ask(
+        self, method: str, path: str, status: int = 200, *, headers_extra: dict[str, str] | None = None, **sent: Any
+    ) -> Any:
+        headers = {**self.headers, **(headers_extra or {})}
+        answer = await self.client.request(method, ADMIN + path, headers=headers, **sent)
         assert answer.status_code == status, answer.text
         return answer.json() if answer.content else None
 
@@ -81,8 +83,8 @@ def proof(made: Registration, grant: Grant) -> LeaseProof:
 
 @pytest.fixture
 async def depot(house: House, client: httpx2.AsyncClient) -> Depot:
+    workflow = await a_workflow(house, "face-swap")
     async with house.control_tx() as tx:
         made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
-        workflow = await workflows.add_workflow(tx, slug="face-swap", name="Face swap", graph=GRAPH)
         await fleet.assign_workflow(tx, made.id, workflow.id)
     return Depot(house, client, await an_operator_key(house), made, workflow)

@@ -13,9 +13,9 @@ from comfyfleet import fleet, workflows
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import DispatchId, TenantId, new_id
 from tests.api.asking import at, fault
+from tests.builders import a_workflow
 from tests.database.dispatch.test_queue import Queue
 
-GRAPH = b'{"1": {"class_type": "KSampler", "inputs": {}}}'
 WORKER = "/api/worker/"
 
 
@@ -75,10 +75,8 @@ class Yard:
 
 @pytest.fixture
 async def yard(house: House, app: FastAPI, client: httpx2.AsyncClient) -> AsyncIterator[Yard]:
+    workflow = await a_workflow(house, "face-swap", structure_hash="structure-1")
     async with house.control_tx() as tx:
-        workflow = await workflows.add_workflow(
-            tx, slug="face-swap", name="Face swap", graph=GRAPH, structure_hash="structure-1"
-        )
         made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
         await fleet.assign_workflow(tx, made.id, workflow.id)
         _, secret = await fleet.make_fleet_secret(tx, name="tests")

@@ -6,11 +6,12 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from comfyfleet import fleet, workflows
+from comfyfleet import fleet
 from comfyfleet.fleet import FleetRules, WorkerEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
-from tests.api.worker.conftest import GRAPH, WORKER, HttpWorker, Yard
+from tests.api.worker.conftest import WORKER, HttpWorker, Yard
+from tests.builders import a_workflow
 from tests.conftest import ManualClock
 
 
@@ -34,8 +35,7 @@ async def test_a_worker_may_register_for_workflows_of_its_own(yard: Yard) -> Non
 
 
 async def test_a_worker_may_register_for_the_longest_slug_that_a_workflow_can_have(yard: Yard) -> None:
-    async with yard.house.control_tx() as tx:
-        longest = await workflows.add_workflow(tx, slug="w" * 100, name="W", graph=GRAPH)
+    longest = await a_workflow(yard.house, "w" * 100)
     worker = await yard.register(fleet_slug=None, stage=None, workflow_slugs=[longest.slug])
     assert worker.registered["workflows_assigned"] == [longest.slug]
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from comfyfleet import dispatch, fleet, workflows
+from comfyfleet import dispatch, fleet
 from comfyfleet.desk import Desk, Poll
 from comfyfleet.dispatch import (
     Beat,
@@ -23,8 +23,8 @@ from comfyfleet.dispatch import (
 from comfyfleet.fleet import Fleet, NewWorker, Registration, Worker, WorkerEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import DispatchId, TenantId, WorkflowId, new_id
+from tests.builders import a_workflow
 
-GRAPH = b'{"1": {"class_type": "KSampler", "inputs": {}}}'
 SELF_HOSTED = frozenset(["self_hosted"])
 SOON_S = 10.0
 
@@ -59,8 +59,8 @@ class Shop:
 
     async def workflow(self, slug: str) -> WorkflowId:
         """One more that the fleet may run."""
+        made = await a_workflow(self.house, slug, structure_hash=f"hash of {slug}")
         async with self.house.control_tx() as tx:
-            made = await workflows.add_workflow(tx, slug=slug, name=slug, graph=GRAPH, structure_hash=f"hash of {slug}")
             await fleet.assign_workflow(tx, self.fleet.id, made.id)
         return made.id
 

@@ -39,6 +39,7 @@ from comfyfleet.fleet import FleetRules, NewWorker, Registration, Worker, Worker
 from comfyfleet.kernel.errors import FleetError, LeaseLost, NotWaiting
 from comfyfleet.kernel.ids import DispatchId, TenantId, WorkflowId, new_id
 from comfyfleet.kernel.secret import Secret
+from tests.builders import a_version
 from tests.conftest import Databases, ManualClock
 from tests.database.dispatch.queue_model import WAITING, Held, Model
 from tests.database.dispatch.truths import broken_truths
@@ -54,7 +55,6 @@ WORKERS, TAKER = st.integers(0, 1), 2
 DESK = st.integers(0, 1)
 WHICH = st.integers(0, 50)
 SEVERAL = st.lists(WHICH, min_size=1, max_size=4)
-GRAPH = b'{"1": {"class_type": "KSampler", "inputs": {}}}'
 ROWS = "SELECT id, status, epoch, attempts, releases, priority FROM ai_job_dispatches WHERE workflow_id = :w"
 
 
@@ -92,7 +92,7 @@ class QueueMachine(RuleBasedStateMachine):
     async def _make_workflow(self) -> WorkflowId:
         slug = f"flow-{new_id().hex}"
         async with self.database.control_tx() as tx:
-            made = await workflows.add_workflow(tx, slug=slug, name=slug, graph=GRAPH, structure_hash=slug)
+            made = await workflows.add_workflow(tx, a_version(structure_hash=slug), slug=slug, name=slug)
         return made.id
 
     async def _register(self, number: int) -> Registration:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from comfyfleet import fleet, workflows
+from comfyfleet import fleet
 from comfyfleet.db.dialect import now
 from comfyfleet.db.tables import upkeep_ticks, waiting_reasons, worker_audit_log
 from comfyfleet.dispatch import Dispatch, FailureClass, Holder, QueueRules, waiting
@@ -24,7 +24,7 @@ from comfyfleet.upkeep import (
     retire_workers,
 )
 from comfyfleet.upkeep.turns import take_turn
-from tests.builders import a_member
+from tests.builders import a_member, a_workflow
 from tests.conftest import ManualClock
 from tests.database.jobs.world import CREDIT, World
 
@@ -173,14 +173,6 @@ async def test_a_job_that_runs_is_not_overdue(world: World, clock: ManualClock) 
     assert await status_of(world) == "leased"
 
 
-async def a_workflow(house: House) -> WorkflowId:
-    async with house.control_tx() as tx:
-        made = await workflows.add_workflow(
-            tx, slug=f"w-{new_id()}", name="W", graph=b'{"1": {}}', structure_hash="structure-1"
-        )
-    return made.id
-
-
 async def a_worker(house: House, workflow_id: WorkflowId, name: str, *, provider: str = "self_hosted") -> Worker:
     async with house.control_tx() as tx:
         new = NewWorker(name, "192.0.2.1", providers=(provider,))
@@ -196,7 +188,7 @@ async def reason(world: World) -> str | None:
 
 @pytest.fixture
 async def routed(world: World) -> World:
-    return replace(world, workflow_id=await a_workflow(world.house))
+    return replace(world, workflow_id=(await a_workflow(world.house, structure_hash="structure-1")).id)
 
 
 async def test_a_job_that_no_worker_may_run_says_so_until_one_comes(routed: World, clock: ManualClock) -> None:

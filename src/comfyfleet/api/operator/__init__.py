@@ -7,6 +7,7 @@ from comfyfleet.api.operator import (
     blocks,
     credits,
     dispatches,
+    effects,
     fleet_secrets,
     fleets,
     live,
@@ -16,7 +17,20 @@ from comfyfleet.api.operator import (
     workflows,
 )
 
-PARTS = (tenants, credits, fleets, fleet_secrets, workers, workflows, dispatches, blocks, settlements, audit, live)
+PARTS = (
+    tenants,
+    credits,
+    fleets,
+    fleet_secrets,
+    workers,
+    workflows,
+    effects,
+    dispatches,
+    blocks,
+    settlements,
+    audit,
+    live,
+)
 
 
 def operator_router() -> APIRouter:

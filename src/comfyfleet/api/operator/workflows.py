@@ -1,49 +1,37 @@
-"""Workflows: registered graphs that fleets can be assigned to."""
+"""Workflows: registered graphs, in versions, that fleets can be assigned to."""
 
-import json
-from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter
-from pydantic import Field
+from fastapi import APIRouter, Path
 
 from comfyfleet import audit, workflows
-from comfyfleet.api.bodies import Body, View
+from comfyfleet.api.bodies import RoomyRoute
 from comfyfleet.api.operator.policies import SEE, Acting, Pages, WorkflowSlug
+from comfyfleet.api.operator.workflow_bodies import (
+    GraphBody,
+    GraphView,
+    NewVersionBody,
+    NewWorkflowBody,
+    ProposalView,
+    VersionList,
+    VersionView,
+    WorkflowDetailView,
+    WorkflowPage,
+    WorkflowView,
+    written,
+)
 from comfyfleet.api.policy import TheHouse
 from comfyfleet.audit import Action, Actor
+from comfyfleet.db import ControlTx
 from comfyfleet.house import House
-from comfyfleet.kernel.errors import InvalidInput
-from comfyfleet.kernel.ids import WorkflowId
+from comfyfleet.workflows import Version, Workflow
+from comfyfleet.workflows.publish import Record
 
-router = APIRouter(prefix="/workflows")
+# A graph may be larger than other bodies.
+router = APIRouter(prefix="/workflows", route_class=RoomyRoute)
 
-RUN_DEADLINE_S_MAX = 7 * 86_400
-
-
-class WorkflowView(View):
-    id: WorkflowId
-    slug: str
-    name: str
-    is_active: bool
-    structure_hash: str
-    run_deadline_s: float | None
-    created_at: datetime
-
-
-class WorkflowPage(View):
-    workflows: list[WorkflowView]
-    next_cursor: str | None
-
-
-class NewWorkflowBody(Body):
-    """`graph`: as ComfyUI's "Save (API format)" writes it. `structure_hash`: by default made from the whole graph."""
-
-    slug: Annotated[str, Field(min_length=1, max_length=100)]
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    graph: dict[str, Any]
-    structure_hash: Annotated[str, Field(min_length=1, max_length=128)] | None = None
-    run_deadline_s: Annotated[int, Field(ge=1, le=RUN_DEADLINE_S_MAX)] | None = None
+VERSION_MAX = 2**31 - 1
+VersionNumber = Annotated[int, Path(ge=1, le=VERSION_MAX)]
 
 
 @router.get("", dependencies=SEE)
@@ -58,19 +46,69 @@ async def get_workflows(house: TheHouse, page: Pages) -> WorkflowPage:
 @router.post("", status_code=201)
 async def add_workflow(body: NewWorkflowBody, house: TheHouse, actor: Acting) -> WorkflowView:
     """Register a graph. It is active at once, and no worker gets it before it is assigned to a fleet."""
-    graph = _written(body.graph)
-    async with house.control_tx() as tx:
-        made = await workflows.add_workflow(
-            tx,
-            slug=body.slug,
-            name=body.name or body.slug,
-            graph=graph,
-            structure_hash=body.structure_hash,
-            run_deadline_s=body.run_deadline_s,
-        )
-        action = Action("workflow.add", made.slug, {"structure_hash": made.structure_hash})
-        await audit.record_action(tx, actor, action, signer=house.chain)
+    made = await workflows.publish_workflow(
+        house.store,
+        house.control_tx,
+        body.prepared(),
+        slug=body.slug,
+        name=body.name or body.slug,
+        record=_recording(house, actor, "workflow.add"),
+    )
     return WorkflowView.model_validate(made)
+
+
+@router.post("/propose", dependencies=SEE)
+async def propose_workflow(body: GraphBody) -> ProposalView:
+    """What this graph seems to want from its users, for somebody to correct. Nothing is kept."""
+    return ProposalView.of(written(body.graph))
+
+
+@router.get("/{slug}", dependencies=SEE)
+async def get_workflow(slug: WorkflowSlug, house: TheHouse) -> WorkflowDetailView:
+    """One workflow, with what users may set in the version in force."""
+    async with house.control_tx(read_only=True) as tx:
+        found = await workflows.find_workflow(tx, slug)
+        version = await workflows.find_version(tx, found.id, found.version)
+    return WorkflowDetailView.of(found, version)
+
+
+@router.get("/{slug}/versions", dependencies=SEE)
+async def get_versions(slug: WorkflowSlug, house: TheHouse) -> VersionList:
+    """The newest hundred versions, newest first."""
+    async with house.control_tx(read_only=True) as tx:
+        found = await workflows.find_workflow(tx, slug)
+        versions = await workflows.list_versions(tx, found.id)
+    return VersionList(in_force=found.version, versions=[VersionView.of(each) for each in versions])
+
+
+@router.post("/{slug}/versions", status_code=201)
+async def add_version(slug: WorkflowSlug, body: NewVersionBody, house: TheHouse, actor: Acting) -> WorkflowView:
+    """In force at once; jobs that were made before keep their graph. What is in force already makes no new version."""
+    record = _recording(house, actor, "workflow.add_version")
+    made = await workflows.publish_version(house.store, house.control_tx, body.prepared(), slug=slug, record=record)
+    return WorkflowView.model_validate(made)
+
+
+@router.get("/{slug}/versions/{version}", dependencies=SEE)
+async def get_version(slug: WorkflowSlug, version: VersionNumber, house: TheHouse) -> VersionView:
+    """One version, without its graph."""
+    return VersionView.of(await _version(house, slug, version))
+
+
+@router.get("/{slug}/versions/{version}/graph", dependencies=SEE)
+async def get_graph(slug: WorkflowSlug, version: VersionNumber, house: TheHouse) -> GraphView:
+    """The graph of a version, as the worker gets it but for the values of a job."""
+    graph: Any = await workflows.read_graph(house.store, await _version(house, slug, version))
+    return GraphView(graph=graph)
+
+
+@router.post("/{slug}/versions/{version}/use")
+async def use_version(slug: WorkflowSlug, version: VersionNumber, house: TheHouse, actor: Acting) -> WorkflowView:
+    """Back to an earlier version, or forth again. Jobs that were made before keep their graph."""
+    async with house.control_tx() as tx:
+        changed = await workflows.use_version(tx, slug, version)
+        await audit.record_action(tx, actor, Action("workflow.use", slug, {"version": version}), signer=house.chain)
+    return WorkflowView.model_validate(changed)
 
 
 @router.post("/{slug}/activate")
@@ -81,7 +119,7 @@ async def activate_workflow(slug: WorkflowSlug, house: TheHouse, actor: Acting) 
 
 @router.post("/{slug}/deactivate")
 async def deactivate_workflow(slug: WorkflowSlug, house: TheHouse, actor: Acting) -> WorkflowView:
-    """No worker gets it any more; what waits for it waits on."""
+    """No worker gets it any more; what waits for it waits on. Its effects make no jobs."""
     return await _set_active(house, actor, slug, is_active=False)
 
 
@@ -93,8 +131,15 @@ async def _set_active(house: House, actor: Actor, slug: str, *, is_active: bool)
     return WorkflowView.model_validate(changed)
 
 
-def _written(graph: dict[str, Any]) -> bytes:
-    try:
-        return json.dumps(graph, allow_nan=False).encode()
-    except ValueError:
-        raise InvalidInput("graph", "holds a number that JSON cannot write") from None
+async def _version(house: House, slug: str, version: int) -> Version:
+    async with house.control_tx(read_only=True) as tx:
+        found = await workflows.find_workflow(tx, slug)
+        return await workflows.find_version(tx, found.id, version)
+
+
+def _recording(house: House, actor: Actor, verb: str) -> Record:
+    async def record(tx: ControlTx, made: Workflow) -> None:
+        detail = {"structure_hash": made.structure_hash, "version": made.version}
+        await audit.record_action(tx, actor, Action(verb, made.slug, detail), signer=house.chain)
+
+    return record

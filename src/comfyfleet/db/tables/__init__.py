@@ -30,7 +30,8 @@ from comfyfleet.db.tables.jobs import ai_jobs, submissions
 from comfyfleet.db.tables.ledger import token_transactions, token_wallets
 from comfyfleet.db.tables.storage import files
 from comfyfleet.db.tables.tenants import api_keys, one_time_links, tenants, users, web_sessions
-from comfyfleet.db.tables.workflows import effects, workflows
+from comfyfleet.db.tables.webhooks import webhook_attempts, webhook_deliveries, webhook_endpoints, webhook_events
+from comfyfleet.db.tables.workflows import effects, workflow_versions, workflows
 
 __all__ = [
     "CENTRAL",
@@ -63,7 +64,12 @@ __all__ = [
     "users",
     "waiting_reasons",
     "web_sessions",
+    "webhook_attempts",
+    "webhook_deliveries",
+    "webhook_endpoints",
+    "webhook_events",
     "worker_audit_log",
     "worker_workflows",
+    "workflow_versions",
     "workflows",
 ]

@@ -1,4 +1,4 @@
 UPDATE workflows
 SET is_active=%(is_active)s
 WHERE workflows.id = %(id_1)s::UUID
-RETURNING workflows.id, workflows.slug, workflows.name, workflows.is_active, workflows.structure_hash, workflows.properties, workflows.comfyui_workflow_path, workflows.run_deadline_s, workflows.created_at
+RETURNING workflows.id, workflows.slug, workflows.name, workflows.is_active, workflows.structure_hash, workflows.properties, workflows.comfyui_workflow_path, workflows.run_deadline_s, workflows.created_at, workflows.version, workflows.provider, workflows.expected_s

@@ -1,4 +1,4 @@
-SELECT workflows.id, workflows.slug, workflows.name, workflows.is_active, workflows.structure_hash, workflows.properties, workflows.comfyui_workflow_path, workflows.run_deadline_s, workflows.created_at
+SELECT workflows.id, workflows.slug, workflows.name, workflows.is_active, workflows.structure_hash, workflows.properties, workflows.comfyui_workflow_path, workflows.run_deadline_s, workflows.created_at, workflows.version, workflows.provider, workflows.expected_s
 FROM workflows
 WHERE workflows.id < ?
 ORDER BY workflows.id DESC

@@ -1,0 +1,234 @@
+"""`comfyfleet effects`"""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from comfyfleet import workflows
+from comfyfleet.cli.acting import record
+from comfyfleet.cli.output import AsJson, plain, print_json, print_one
+from comfyfleet.cli.running import in_house
+from comfyfleet.cli.tables import ago, print_facts, print_table
+from comfyfleet.cli.workflow_files import print_properties, read_bytes
+from comfyfleet.db import ControlTx
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
+from comfyfleet.settings import load_settings
+from comfyfleet.workflows import Property, PropertyType, effects
+from comfyfleet.workflows.effects import CREDITS_COST_MAX, PREVIEW, Effect, NewEffect, Offer
+
+app = typer.Typer(no_args_is_help=True, help="Effects: what users pick. A workflow, a price, a preview.")
+
+Slug = Annotated[str, typer.Argument(help="Short name, such as old-film.")]
+MEDIA_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".mp4": "video/mp4",
+    ".mov": "video/quicktime",
+    ".webm": "video/webm",
+}
+Change = Callable[[ControlTx, str], Awaitable[Effect]]
+
+
+@app.command("list")
+def list_all(as_json: AsJson = False) -> None:
+    """List the newest hundred effects."""
+
+    async def work(house: House) -> list[Offer]:
+        async with house.control_tx(read_only=True) as tx:
+            return (await effects.list_offers(tx, PageRequest(rows=PAGE_ROWS_MAX), published_only=False)).rows
+
+    found = in_house(work)
+    if as_json:
+        print_json([_as_json(each) for each in found])
+        return
+    columns = {
+        "slug": lambda each: each.effect.slug,
+        "name": lambda each: each.effect.name,
+        "workflow": lambda each: each.workflow.slug,
+        "tokens": lambda each: each.effect.credits_cost,
+        "published": lambda each: "yes" if each.effect.is_published else "no",
+        "takes": lambda each: f"{each.estimate_s:g} s",
+        "unavailable because": lambda each: each.problem,
+        "made": lambda each: ago(each.effect.created_at),
+    }
+    print_table("Effects", found, columns)
+
+
+@app.command("add")
+def add(
+    slug: Slug,
+    workflow: Annotated[str, typer.Option(help="Slug of the workflow that it runs.")],
+    name: Annotated[str | None, typer.Option(help="Full name. Default: the slug.")] = None,
+    description: Annotated[str, typer.Option(help="What users read.")] = "",
+    cost: Annotated[int, typer.Option(min=0, max=CREDITS_COST_MAX, help="Tokens that a job costs.")] = 0,
+    override: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE: a property that the effect sets; a file by its asset's name.")
+    ] = None,
+    asset: Annotated[list[str] | None, typer.Option(help="NAME=FILE: a picture or film of the effect's own.")] = None,
+    preview: Annotated[Path | None, typer.Option(help="What the gallery shows.")] = None,
+    publish: Annotated[bool, typer.Option("--publish", help="Show it to users at once.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make an effect of a workflow. Users do not see it before it is published."""
+    files = {each: Path(path) for each, path in _pairs("asset", asset).items()}
+    contents = _read_files(files if preview is None else {**files, PREVIEW: preview})
+    said = _pairs("override", override)
+
+    async def work(house: House) -> Offer:
+        async with house.control_tx() as tx:
+            overrides = await _overrides(tx, workflow, said)
+            new = NewEffect(slug, name or slug, description, overrides, cost)
+            made = await effects.add_effect(tx, new, workflow=workflow)
+            await record(house, tx, "effect.add", slug, workflow=workflow, credits_cost=cost)
+        for asset_name, (content, media_type) in contents.items():
+            await _put_asset(house, made, asset_name, content, media_type)
+        async with house.control_tx() as tx:
+            if publish:
+                await effects.publish_effect(tx, slug)
+                await record(house, tx, "effect.publish", slug)
+            return await effects.find_offer(tx, slug)
+
+    made = in_house(work)
+    hint = "Users see it." if publish else f"Next: comfyfleet effects publish {slug}"
+    print_one(made.effect, as_json=as_json, sentence=f"Added effect {slug}. {hint}")
+
+
+@app.command("show")
+def show(slug: Slug, as_json: AsJson = False) -> None:
+    """One effect, with what it sets and what it leaves to its users."""
+
+    async def work(house: House) -> Offer:
+        async with house.control_tx(read_only=True) as tx:
+            return await effects.find_offer(tx, slug)
+
+    found = in_house(work)
+    if as_json:
+        print_json(_as_json(found))
+        return
+    effect = found.effect
+    print_facts(
+        {
+            "effect": f"{effect.slug} ({effect.name})",
+            "id": effect.id,
+            "description": effect.description,
+            "workflow": f"{found.workflow.slug}, version {found.workflow.version}",
+            "tokens": effect.credits_cost,
+            "published": "yes" if effect.is_published else "no",
+            "unavailable because": found.problem and f"{found.problem} {found.misfit or ''}".strip(),
+            "sets": ", ".join(f"{name}={value}" for name, value in effect.overrides.items()),
+            "assets": ", ".join(f"{name} ({each.media_type})" for name, each in effect.assets.items()),
+            "takes": f"{found.estimate_s:g} s",
+        }
+    )
+    print_properties(found.properties)
+
+
+@app.command("asset")
+def put_asset(slug: Slug, name: str, file: Path, as_json: AsJson = False) -> None:
+    """Give it a picture or film under a name; `preview` is what the gallery shows."""
+    ((content, media_type),) = _read_files({name: file}).values()
+
+    async def work(house: House) -> Effect:
+        async with house.control_tx(read_only=True) as tx:
+            found = (await effects.find_offer(tx, slug)).effect
+        return await _put_asset(house, found, name, content, media_type)
+
+    print_one(in_house(work), as_json=as_json, sentence=f"Effect {slug} has {name}.")
+
+
+@app.command("publish")
+def publish(slug: Slug, as_json: AsJson = False) -> None:
+    """Show it to users. It must fit its workflow and have all its assets."""
+    print_one(_change(slug, "publish", effects.publish_effect), as_json=as_json, sentence=f"Users see {slug}.")
+
+
+@app.command("unpublish")
+def unpublish(slug: Slug, as_json: AsJson = False) -> None:
+    """Hide it from users; jobs that were made run on."""
+    changed = _change(slug, "unpublish", effects.unpublish_effect)
+    print_one(changed, as_json=as_json, sentence=f"Users see {slug} no more.")
+
+
+@app.command("delete")
+def delete(slug: Slug, as_json: AsJson = False) -> None:
+    """For good. It must be unpublished first."""
+    print_one(_change(slug, "delete", effects.delete_effect), as_json=as_json, sentence=f"Effect {slug} is gone.")
+
+
+def _change(slug: str, verb: str, change: Change) -> Effect:
+    async def work(house: House) -> Effect:
+        async with house.control_tx() as tx:
+            changed = await change(tx, slug)
+            await record(house, tx, f"effect.{verb}", slug)
+            return changed
+
+    return in_house(work)
+
+
+async def _put_asset(house: House, effect: Effect, name: str, content: bytes, media_type: str) -> Effect:
+    described = effects.describe_asset(effect.id, content, media_type)
+    await effects.keep_asset(house.store, described, content)
+    async with house.control_tx() as tx:
+        changed = await effects.put_asset(tx, effect.slug, name, described)
+        await record(house, tx, "effect.put_asset", effect.slug, asset=name, content_hash=described.content_hash)
+        return changed
+
+
+async def _overrides(tx: ControlTx, workflow: str, said: dict[str, str]) -> dict[str, Any]:
+    """What is typed is text; the property says what it means."""
+    found = await workflows.find_workflow(tx, workflow)
+    version = await workflows.find_version(tx, found.id, found.version)
+    by_name = {each.name: each for each in version.properties}
+    return {name: _meant(by_name.get(name), text) for name, text in said.items()}
+
+
+def _meant(prop: Property | None, text: str) -> Any:
+    if prop is None or prop.is_media or prop.type is PropertyType.TEXT:
+        return text
+    if prop.type is PropertyType.CHOICE:
+        return next((each for each in prop.choices or () if str(each) == text), text)
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in given or []:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise InvalidInput(option, f"{each!r} must be written NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def _read_files(files: dict[str, Path]) -> dict[str, tuple[bytes, str]]:
+    """All of them, checked, before anything is written."""
+    bytes_max = load_settings().effect_asset_bytes_max
+    found = {}
+    for name, path in files.items():
+        content, media_type = read_bytes(name, path, bytes_max=bytes_max), MEDIA_TYPES.get(path.suffix.lower())
+        if media_type is None:
+            raise InvalidInput(name, f"{path} must end in one of {', '.join(MEDIA_TYPES)}")
+        effects.check_asset(content, media_type)
+        found[name] = (content, media_type)
+    return found
+
+
+def _as_json(offer: Offer) -> dict[str, Any]:
+    return {
+        **plain(offer.effect),
+        "workflow": offer.workflow.slug,
+        "unavailable_because": offer.problem,
+        "misfit": offer.misfit,
+        "properties": [each.as_json() for each in offer.properties],
+    }

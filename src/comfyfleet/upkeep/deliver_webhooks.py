@@ -1,0 +1,84 @@
+"""Webhooks of one pool's tenants go out. Nobody waits for a receiver that hangs but what else goes to it."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import httpx2
+import structlog
+
+from comfyfleet import webhooks
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import DatabaseUnavailable
+from comfyfleet.kernel.ids import EndpointId
+from comfyfleet.webhooks import Due
+from comfyfleet.webhooks.send import Network
+
+NAME = "deliver_webhooks"
+EVERY_S = 2.0
+BATCH = 50
+IN_FLIGHT_MAX = 100
+EACH_MAX = 4
+
+log = structlog.get_logger()
+
+
+class Courier:
+    """Takes what is due and sends it, each in a task of its own; a tick only starts them."""
+
+    def __init__(self, house: House, pool: str, *, chance: random.Random, allowed: Sequence[Network] = ()) -> None:
+        self._house, self._pool, self._chance = house, pool, chance
+        self._allowed = allowed
+        self._client: httpx2.AsyncClient | None = None
+        self._under_way: dict[asyncio.Task[None], EndpointId] = {}
+        # There is room again: whoever calls the tick may want to know.
+        self.on_done: Callable[[], None] = lambda: None
+
+    async def tick(self) -> int:
+        room = min(BATCH, IN_FLIGHT_MAX - len(self._under_way))
+        if room <= 0:
+            return 0
+        async with self._house.pool_tx(self._pool) as tx:
+            due = await webhooks.take_due(tx, rows=room, each=EACH_MAX, busy=self._busy())
+        for each in due:
+            task = asyncio.create_task(self._deliver(each), name=f"webhook {each.id}")
+            self._under_way[task] = each.endpoint_id
+            task.add_done_callback(self._done)
+        return len(due)
+
+    def _busy(self) -> list[EndpointId]:
+        """Whoever has one under way waits until it is done: those that answer do so at once."""
+        return [endpoint for endpoint, count in Counter(self._under_way.values()).items() if count > 0]
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        del self._under_way[task]
+        if not task.cancelled() and task.exception() is not None:
+            log.error("webhook.not_noted", problem=str(task.exception()))
+        self.on_done()
+
+    async def _deliver(self, due: Due) -> None:
+        if self._client is None:
+            self._client = webhooks.a_sender(allowed=self._allowed)
+        sent = await webhooks.send(self._client, due)
+        log.info("webhook.sent", delivery_id=str(due.id), attempt=due.attempt, status=sent.status, problem=sent.error)
+        try:
+            async with self._house.pool(self._pool).tenant_tx(due.tenant_id) as tx:
+                await webhooks.note_sent(tx, due, sent, chance=self._chance.random())
+        except DatabaseUnavailable as problem:
+            # It is due again when its lease is over, and may arrive twice: its id is the same.
+            log.warning("webhook.not_noted", delivery_id=str(due.id), problem=problem.message)
+
+    async def finish(self) -> None:
+        """Until nothing is under way."""
+        while self._under_way:
+            await asyncio.wait(list(self._under_way))
+
+    async def close(self) -> None:
+        """What is cut off here is due again when its lease is over."""
+        for task in list(self._under_way):
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None

@@ -1,0 +1,48 @@
+"""Webhooks: events written with what caused them, delivered at least once, signed, logged, and sent again by hand."""
+
+from comfyfleet.webhooks.deliver import forget_events, note_sent, take_due
+from comfyfleet.webhooks.endpoints import (
+    add_endpoint,
+    change_endpoint,
+    check_url,
+    delete_endpoint,
+    endpoint_of_url,
+    find_endpoint,
+    list_endpoints,
+    rotate_secret,
+)
+from comfyfleet.webhooks.lifecycle import DELIVERY, DeliveryStatus
+from comfyfleet.webhooks.model import Attempt, Delivery, Due, Endpoint, Sent, WebhookType
+from comfyfleet.webhooks.read import DeliveryStory, list_deliveries, read_delivery, replay_delivery
+from comfyfleet.webhooks.record import record_event, send_test
+from comfyfleet.webhooks.send import a_sender, send
+
+__all__ = [
+    "DELIVERY",
+    "Attempt",
+    "Delivery",
+    "DeliveryStatus",
+    "DeliveryStory",
+    "Due",
+    "Endpoint",
+    "Sent",
+    "WebhookType",
+    "a_sender",
+    "add_endpoint",
+    "change_endpoint",
+    "check_url",
+    "delete_endpoint",
+    "endpoint_of_url",
+    "find_endpoint",
+    "forget_events",
+    "list_deliveries",
+    "list_endpoints",
+    "note_sent",
+    "read_delivery",
+    "record_event",
+    "replay_delivery",
+    "rotate_secret",
+    "send",
+    "send_test",
+    "take_due",
+]

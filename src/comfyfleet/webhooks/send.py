@@ -1,0 +1,114 @@
+"""One try: sign, connect to where the name leads now if that is allowed, POST, look at the status."""
+
+import asyncio
+import ipaddress
+import socket
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import httpx2
+from standardwebhooks import Webhook
+
+from comfyfleet.kernel.errors import Refused
+from comfyfleet.webhooks.model import Due, Sent
+
+WITHIN_S = 15.0
+CONNECT_WITHIN_S = 5.0
+# Only the status counts. A little of the body is read, so that the connection can be used again.
+BODY_BYTES_MAX = 64 * 1024
+ERROR_CHARS_MAX = 300
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class AddressRefused(Refused):
+    """A webhook URL leads into a network that is not its tenant's to reach."""
+
+    code = "address_refused"
+    text = "{host} leads to {address}, which is not a public address."
+
+    def __init__(self, host: str, address: str) -> None:
+        super().__init__(host=host, address=address)
+
+
+class PublicOnly(httpx2.AsyncBaseTransport):
+    """Looks a name up once, checks every address it leads to, and connects to one of those very addresses.
+
+    A name that is checked first and looked up again by whoever connects may lead elsewhere the second time.
+    """
+
+    def __init__(self, *, allowed: Sequence[Network] = ()) -> None:
+        self._allowed = tuple(allowed)
+        # No proxy of the environment: it would do the looking up.
+        self._transport = httpx2.AsyncHTTPTransport(trust_env=False, retries=0)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        host = request.url.host
+        address = await self._look_up(host, request.url.port or (443 if request.url.scheme == "https" else 80))
+        request.extensions = {**request.extensions, "sni_hostname": host}
+        request.url = request.url.copy_with(host=address)
+        return await self._transport.handle_async_request(request)
+
+    async def _look_up(self, host: str, port: int) -> str:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [str(each[4][0]) for each in found]
+        for address in addresses:
+            if not self._is_allowed(address):
+                raise AddressRefused(host, address)
+        return addresses[0]
+
+    def _is_allowed(self, text: str) -> bool:
+        address = ipaddress.ip_address(text.partition("%")[0])
+        if isinstance(address, ipaddress.IPv6Address):
+            # An IPv4 address in other clothes leads where it leads.
+            address = address.ipv4_mapped or address.sixtofour or address
+        return (address.is_global and not address.is_multicast) or any(address in network for network in self._allowed)
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+def a_sender(*, allowed: Sequence[Network] = ()) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        transport=PublicOnly(allowed=allowed),
+        timeout=httpx2.Timeout(WITHIN_S, connect=CONNECT_WITHIN_S),
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+async def send(client: httpx2.AsyncClient, due: Due) -> Sent:
+    """Never raises for what the receiver does. The time is bounded as a whole: a byte a second is no answer."""
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            status = await _post(client, due)
+        error = None if 200 <= status < 300 else f"answered {status}"
+    except TimeoutError:
+        status, error = None, f"did not answer within {WITHIN_S:.0f} s"
+    except AddressRefused as refused:
+        status, error = None, refused.message
+    except (httpx2.HTTPError, OSError, ValueError) as problem:
+        # The kind, and no more of the text than says why: it may hold addresses, and it is the tenant's to read.
+        status, error = None, f"{type(problem).__name__}: {problem}"[:ERROR_CHARS_MAX]
+    return Sent(status, error, round((time.monotonic() - began) * 1000))
+
+
+async def _post(client: httpx2.AsyncClient, due: Due) -> int:
+    body, now, message_id = due.payload, datetime.now(UTC), f"msg_{due.event_id.hex}"
+    headers = {
+        "content-type": "application/json",
+        "user-agent": "comfyfleet-webhooks/1",
+        # The same over all tries: by it a receiver knows what it has seen.
+        "webhook-id": message_id,
+        "webhook-timestamp": str(int(now.timestamp())),
+        "webhook-signature": Webhook(due.secret.reveal()).sign(message_id, now, body),
+    }
+    async with client.stream("POST", due.url, content=body.encode(), headers=headers) as response:
+        read = 0
+        async for chunk in response.aiter_raw():
+            read += len(chunk)
+            if read > BODY_BYTES_MAX:
+                break
+        return response.status_code

@@ -1,0 +1,111 @@
+"""A tenant's webhooks over HTTP: made, tested, looked at, sent again."""
+
+import random
+from collections.abc import AsyncIterator
+from ipaddress import ip_network
+
+import httpx2
+import pytest
+from standardwebhooks import Webhook
+
+from comfyfleet.house import House
+from comfyfleet.kernel.ids import new_id
+from comfyfleet.tenants import Role
+from comfyfleet.upkeep.deliver_webhooks import Courier
+from tests.builders import Member, a_member
+from tests.receiver import Receiver, a_receiver
+
+
+@pytest.fixture
+async def courier(house: House) -> AsyncIterator[Courier]:
+    found = Courier(house, house.default_pool, chance=random.Random(1), allowed=[ip_network("127.0.0.0/8")])
+    yield found
+    await found.close()
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with a_receiver() as found:
+        yield found
+
+
+@pytest.fixture
+async def member(house: House) -> Member:
+    return await a_member(house)
+
+
+async def test_from_an_endpoint_to_a_delivery_and_again(
+    client: httpx2.AsyncClient, member: Member, courier: Courier, receiver: Receiver
+) -> None:
+    client.headers.update(member.headers)
+    made = (await client.post("/api/webhooks", json={"url": receiver.url, "event_types": ["job.failed"]})).json()
+    address = f"/api/webhooks/{made['endpoint']['id']}"
+    assert (await client.post(f"{address}/test")).status_code == 202
+    await courier.tick()
+    await courier.finish()
+    [got] = receiver.received
+    assert Webhook(made["secret"]).verify(got.body.decode(), got.headers)["type"] == "webhook.test"
+    [listed] = (await client.get(f"{address}/deliveries")).json()["deliveries"]
+    assert (listed["status"], listed["event_type"]) == ("delivered", "webhook.test")
+    again = await client.post(f"/api/webhook-deliveries/{listed['id']}/replay")
+    assert (again.status_code, again.json()["delivery"]["status"]) == (202, "pending")
+    await courier.tick()
+    await courier.finish()
+    story = (await client.get(f"/api/webhook-deliveries/{listed['id']}")).json()
+    assert [each["response_status"] for each in story["attempts"]] == [204, 204]
+    assert len({each.headers["webhook-id"] for each in receiver.received}) == 1
+
+
+async def test_changed_rotated_deleted(client: httpx2.AsyncClient, member: Member) -> None:
+    client.headers.update(member.headers)
+    made = (await client.post("/api/webhooks", json={"url": "https://example.com/a"})).json()
+    address = f"/api/webhooks/{made['endpoint']['id']}"
+    changed = (await client.patch(address, json={"event_types": ["job.failed"], "is_active": False})).json()
+    assert (changed["url"], changed["event_types"], changed["is_active"]) == (
+        "https://example.com/a",
+        ["job.failed"],
+        False,
+    )
+    assert (await client.patch(address, json={"event_types": None})).json()["event_types"] is None
+    rotated = (await client.post(f"{address}/rotate")).json()["secret"]
+    assert rotated != made["secret"]
+    assert (await client.get(f"{address}/secret")).json()["secret"] == rotated
+    assert [each["id"] for each in (await client.get("/api/webhooks")).json()["endpoints"]] == [made["endpoint"]["id"]]
+    assert [(await client.delete(address)).status_code for _ in range(2)] == [204, 404]
+    assert (await client.get(address)).status_code == 404
+
+
+async def test_a_member_may_look_and_not_touch(client: httpx2.AsyncClient, house: House, member: Member) -> None:
+    made = (await client.post("/api/webhooks", json={"url": "https://example.com/a"}, headers=member.headers)).json()
+    plain = await a_member(house, tenant=member.tenant, role=Role.MEMBER)
+    client.headers.update(plain.headers)
+    address = f"/api/webhooks/{made['endpoint']['id']}"
+    assert "secret" not in (await client.get(address)).json()
+    assert (await client.get(f"{address}/secret")).status_code == 403
+    assert (await client.post("/api/webhooks", json={"url": "https://example.com/b"})).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ({"url": "ftp://example.com/x"}, "url"),
+        ({"url": "https://example.com/x", "event_types": ["job.exploded"]}, "event_types"),
+        ({}, "url"),
+    ],
+)
+async def test_bad_endpoints_are_named(
+    client: httpx2.AsyncClient, member: Member, body: dict[str, object], names: str
+) -> None:
+    answer = await client.post("/api/webhooks", json=body, headers=member.headers)
+    assert answer.status_code == 422
+    assert names in answer.text
+
+
+async def test_what_is_not_there_is_not_there(client: httpx2.AsyncClient, member: Member) -> None:
+    client.headers.update(member.headers)
+    for method, path in [
+        ("GET", "webhooks/{}"),
+        ("POST", "webhooks/{}/test"),
+        ("POST", "webhook-deliveries/{}/replay"),
+    ]:
+        assert (await client.request(method, "/api/" + path.format(new_id()))).status_code == 404

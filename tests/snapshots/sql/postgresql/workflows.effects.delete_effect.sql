@@ -1,0 +1,4 @@
+DELETE
+FROM effects
+WHERE effects.id = %(id_1)s::UUID
+AND effects.is_published IS false

@@ -1,0 +1,4 @@
+SELECT workflow_versions.workflow_id, workflow_versions.version, workflow_versions.comfyui_workflow_path, workflow_versions.graph_bytes, workflow_versions.content_hash, workflow_versions.structure_hash, workflow_versions.properties, workflow_versions.output_node, workflow_versions.requirements, workflow_versions.provider, workflow_versions.expected_s, workflow_versions.run_deadline_s, workflow_versions.note, workflow_versions.created_at
+FROM workflow_versions
+WHERE workflow_versions.workflow_id = %(workflow_id_1)s::UUID
+AND workflow_versions.version = %(version_1)s::INTEGER

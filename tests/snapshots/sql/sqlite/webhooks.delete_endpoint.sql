@@ -1,0 +1,4 @@
+DELETE
+FROM webhook_endpoints
+WHERE webhook_endpoints.tenant_id = ?
+AND webhook_endpoints.id = ?

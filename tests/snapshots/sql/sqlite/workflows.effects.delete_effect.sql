@@ -1,0 +1,4 @@
+DELETE
+FROM effects
+WHERE effects.id = ?
+AND effects.is_published IS 0

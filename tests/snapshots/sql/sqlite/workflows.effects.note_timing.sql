@@ -1,0 +1,3 @@
+UPDATE effects
+SET last_processing_time_seconds=?
+WHERE effects.id = ?

@@ -1,3 +1,0 @@
-SELECT workflows.graph
-FROM workflows
-WHERE workflows.id = ?

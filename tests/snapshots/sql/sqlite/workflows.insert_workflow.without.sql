@@ -1,4 +1,0 @@
-INSERT INTO workflows (id, slug, name, is_active, graph, structure_hash, properties, run_deadline_s, created_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'))
-ON CONFLICT DO NOTHING
-RETURNING id, slug, name, is_active, structure_hash, properties, comfyui_workflow_path, run_deadline_s, created_at

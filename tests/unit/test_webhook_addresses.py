@@ -1,0 +1,87 @@
+"""A webhook's name may lead anywhere; a connection is made to public addresses only, and to those that were checked."""
+
+import asyncio
+import socket
+from ipaddress import ip_network
+from typing import Any
+
+import httpx2
+import pytest
+
+from comfyfleet.kernel.ids import new_id
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.webhooks.model import Due
+from comfyfleet.webhooks.send import AddressRefused, PublicOnly, a_sender, send
+from tests.receiver import a_receiver
+
+PRIVATE = [
+    "127.0.0.1",
+    "10.1.2.3",
+    "172.16.0.1",
+    "192.168.1.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "0.0.0.0",
+    "224.0.0.1",
+    "::1",
+    "fe80::1",
+    "fd00:ec2::254",
+    "::ffff:169.254.169.254",
+    "2002:7f00:1::",
+]
+
+
+def leads_to(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
+    """The name server: each question gets the next answer."""
+    asked: list[str] = []
+
+    async def look_up(_loop: object, host: str, port: int, **_: Any) -> list[Any]:
+        found = answers[min(len(asked), len(answers) - 1)]
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
+
+    monkeypatch.setattr(asyncio.base_events.BaseEventLoop, "getaddrinfo", look_up)
+    return asked
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+async def test_what_is_not_public_is_refused(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    leads_to(monkeypatch, [address])
+    async with a_sender() as client:
+        with pytest.raises(AddressRefused):
+            await client.get("http://hooks.example.com/")
+
+
+async def test_one_private_address_among_public_ones_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    leads_to(monkeypatch, ["93.184.216.34", "10.0.0.1"])
+    async with a_sender() as client:
+        with pytest.raises(AddressRefused):
+            await client.get("https://hooks.example.com/")
+
+
+async def test_a_name_that_leads_elsewhere_the_second_time_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DNS rebinding: public when checked, private when connected to. There is no second question."""
+    async with a_receiver() as receiver:
+        asked = leads_to(monkeypatch, ["127.0.0.1"], ["127.0.0.2"])
+        async with a_sender(allowed=[ip_network("127.0.0.1/32")]) as client:
+            answer = await client.post(f"http://hooks.example.com:{receiver.port}/hook", content=b"{}")
+        assert answer.status_code == 204
+        assert asked == ["hooks.example.com"]
+        assert receiver.received[0].headers["host"] == f"hooks.example.com:{receiver.port}"
+
+
+async def test_an_allowed_network_is_reached() -> None:
+    transport = PublicOnly(allowed=[ip_network("127.0.0.0/8")])
+    async with a_receiver() as receiver, httpx2.AsyncClient(transport=transport) as client:
+        assert (await client.get(receiver.url)).status_code == 204
+
+
+async def test_a_refused_address_is_told_as_what_became_of_the_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    leads_to(monkeypatch, ["169.254.169.254"])
+    due = Due(
+        new_id(), new_id(), new_id(), 1, 0, new_id(), "http://metadata.example.com/", Secret("whsec_" + "A" * 32), "{}"
+    )
+    async with a_sender() as client:
+        sent = await send(client, due)
+    assert sent.status is None
+    assert sent.error == "metadata.example.com leads to 169.254.169.254, which is not a public address."
