@@ -99,7 +99,7 @@ def _frame_of(container: InputContainer, stream: VideoStream, *, at_s: float) ->
 
 def _poster(frame: VideoFrame) -> bytes:
     scale = min(1.0, POSTER_SIDE / max(frame.width, frame.height))
-    small = frame.reformat(
+    small: Any = frame.reformat(
         width=max(1, round(frame.width * scale)), height=max(1, round(frame.height * scale)), format="rgb24"
     )
     return write_poster(small.to_image().rotate(frame.rotation, expand=True))

@@ -3,10 +3,17 @@
 from io import BytesIO
 from typing import Any
 
-from PIL import Image, ImageOps
-
 # Loaded now: once the process has given up its rights it can open no file, not even of its own code.
-from PIL import GifImagePlugin, JpegImagePlugin, MpoImagePlugin, PngImagePlugin, TiffImagePlugin, WebPImagePlugin  # noqa: F401, I001
+from PIL import (  # noqa: F401
+    GifImagePlugin,
+    Image,
+    ImageOps,
+    JpegImagePlugin,
+    MpoImagePlugin,
+    PngImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+)
 
 from comfyfleet.media.model import Family, Looked, MediaRules, Unfit
 

@@ -17,7 +17,7 @@ import structlog
 
 from comfyfleet.kernel.errors import MediaRefused, MediaToolsMissing, ProbeOverdue
 from comfyfleet.media.channel import BLOCK_BYTES, HEADER, MESSAGE_BYTES_MAX, POSTER_BYTES_MAX, frame
-from comfyfleet.media.model import FAMILIES, MIB, Looked, MediaRules
+from comfyfleet.media.model import MIB, Looked, MediaRules
 from comfyfleet.media.sniff import HEAD_BYTES, require_type
 
 # Of a film its index and a few frames are read; of a recording without an index, all of it up to here.

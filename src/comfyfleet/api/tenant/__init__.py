@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
-from comfyfleet.api.tenant import files, keys, users, wallet
+from comfyfleet.api.tenant import files, keys, users, videos, wallet
 
 
 def tenant_router() -> APIRouter:
     router = APIRouter(prefix="/api")
-    for part in (users, keys, wallet, files):
+    for part in (users, keys, wallet, files, videos):
         router.include_router(part.router)
     return router

@@ -30,6 +30,7 @@ from comfyfleet.db.tables.jobs import ai_jobs, submissions
 from comfyfleet.db.tables.ledger import token_transactions, token_wallets
 from comfyfleet.db.tables.storage import files
 from comfyfleet.db.tables.tenants import api_keys, one_time_links, tenants, users, web_sessions
+from comfyfleet.db.tables.videos import videos
 from comfyfleet.db.tables.workflows import effects, workflows
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "token_wallets",
     "upkeep_ticks",
     "users",
+    "videos",
     "waiting_reasons",
     "web_sessions",
     "worker_audit_log",
