@@ -8,6 +8,7 @@ from typing import Protocol
 BOXES_MAX = 1_000
 SEGMENT = 0x18538067
 EBML = 0x1A45DFA3
+BEYOND = 1 << 62
 
 
 class Seekable(Protocol):
@@ -63,9 +64,9 @@ def _element(head: bytes, place: int) -> tuple[int, int | None, int]:
 
 def _number(head: bytes, place: int, *, keeps_mark: bool) -> tuple[int, int, bool]:
     first = head[place] if place < len(head) else 0
-    if first == 0:
-        return 0, place + 1, False
     length = 9 - first.bit_length()
+    if first == 0 or place + length > len(head):
+        return BEYOND, place + 1, False  # no name, and no size that could fit
     value = int.from_bytes(head[place : place + length], "big")
     mark = 1 << (7 * length)
     return (value if keeps_mark else value - mark), place + length, not keeps_mark and value - mark == mark - 1
