@@ -152,13 +152,10 @@ def expire_videos(*, age_s: float, rows: int) -> sa.Update:
 
 
 def forget_videos(*, age_s: float, rows: int) -> sa.Delete:
-    expired = v.c.status == constant(VideoStatus.EXPIRED)
     old = (
         sa.select(v.c.id)
-        .where(expired, v.c.updated_at < seconds_from_now(-age_s))
+        .where(v.c.status == constant(VideoStatus.EXPIRED), v.c.updated_at < seconds_from_now(-age_s))
         .order_by(v.c.updated_at)
         .limit(rows)
-        .with_for_update(skip_locked=True)
-        .cte("old")
     )
-    return sa.delete(v).where(v.c.id.in_(sa.select(old.c.id)))
+    return sa.delete(v).where(v.c.id.in_(old))
