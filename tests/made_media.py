@@ -3,6 +3,7 @@
 import struct
 import tempfile
 import zlib
+from fractions import Fraction
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -46,6 +47,36 @@ def a_film(
                 container.mux(stream.encode(av.VideoFrame.from_image(picture)))
             container.mux(stream.encode())
         return path.read_bytes()
+
+
+@cache
+def a_phone_clip(*, pictures: bool = True) -> bytes:
+    """With sound, and held upright: the left half of what is stored is red, and shown it is the upper one."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "film"
+        with av.open(str(path), "w", format="mp4") as container:
+            if pictures:
+                stream = container.add_stream("libx264", rate=10)
+                stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+            sound = container.add_stream("aac", rate=48_000)
+            if pictures:
+                picture = Image.new("RGB", (64, 48), "blue")
+                picture.paste("red", (0, 0, 32, 48))
+                for _ in range(10):
+                    container.mux(stream.encode(av.VideoFrame.from_image(picture)))
+                container.mux(stream.encode())
+            for number in range(40):
+                silence = av.AudioFrame(format="fltp", layout="stereo", samples=1024)
+                for plane in silence.planes:
+                    plane.update(bytes(plane.buffer_size))
+                silence.rate, silence.pts, silence.time_base = 48_000, number * 1024, Fraction(1, 48_000)
+                container.mux(sound.encode(silence))
+            container.mux(sound.encode())
+        film = path.read_bytes()
+    if not pictures:
+        return film
+    matrix = film.index(b"tkhd") + 44
+    return film[:matrix] + struct.pack(">9i", 0, 1 << 16, 0, -(1 << 16), 0, 0, 0, 0, 1 << 30) + film[matrix + 36 :]
 
 
 def a_live_recording() -> bytes:

@@ -22,6 +22,7 @@ from tests.made_media import (
     FORMATS,
     a_film,
     a_live_recording,
+    a_phone_clip,
     a_picture,
     a_pixel_bomb,
     a_text_bomb,
@@ -94,6 +95,23 @@ async def test_a_film_without_a_length_is_counted_through() -> None:
     looked = await probe(a_live_recording(), "video/webm")
     assert looked.duration_s == pytest.approx(1.0, abs=0.11)
     assert poster_of(looked.poster).size == (64, 48)
+
+
+async def test_a_phone_clip_has_sound_and_is_measured_as_it_is_shown() -> None:
+    looked = await probe(a_phone_clip(), "video/mp4")
+    assert (looked.width, looked.height) == (48, 64)
+    poster = poster_of(looked.poster).convert("RGB")
+    (upper, _, _), (_, _, lower) = poster.getpixel((24, 8)), poster.getpixel((24, 56))  # type: ignore[misc]
+    assert upper > 200
+    assert lower > 200
+
+
+async def test_sound_alone_is_no_film() -> None:
+    assert "no picture" in await refusal(a_phone_clip(pictures=False), "video/mp4")
+
+
+async def test_a_codec_that_is_not_taken_is_named() -> None:
+    assert "ffv1" in await refusal(a_film("video/x-matroska", codec="ffv1"), "video/x-matroska")
 
 
 async def test_a_turned_picture_is_measured_as_it_is_shown() -> None:
