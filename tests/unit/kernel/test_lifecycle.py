@@ -33,6 +33,7 @@ TABLES = {
     "dispatch": tables.ai_job_dispatches,
     "job": tables.ai_jobs,
     "video": tables.videos,
+    "delivery": tables.webhook_deliveries,
 }
 
 
