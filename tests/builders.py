@@ -14,7 +14,8 @@ from comfyfleet.kernel.secret import Secret
 from comfyfleet.ledger import Tokens
 from comfyfleet.tenants import Role, Scope, Tenant, User, credentials
 from comfyfleet.tenants.model import SCOPES
-from comfyfleet.workflows import NewVersion, Property, Version, Workflow
+from comfyfleet.workflows import NewVersion, Property, Version, Workflow, effects
+from comfyfleet.workflows.effects import Effect, NewEffect
 
 _numbers = count(1)
 PASSWORD = "correct horse battery staple"
@@ -113,3 +114,13 @@ async def a_workflow(
     await workflows.keep_graph(house.store, new)
     async with house.control_tx() as tx:
         return await workflows.add_workflow(tx, new, slug=slug, name=slug.title())
+
+
+async def an_effect(
+    house: House, slug: str | None = None, *, workflow: str | None = None, is_published: bool = True, **given: Any
+) -> Effect:
+    slug = slug or f"effect-{next(_numbers)}"
+    runs = workflow or (await a_workflow(house)).slug
+    async with house.control_tx() as tx:
+        made = await effects.add_effect(tx, NewEffect(slug, slug.title(), **given), workflow=runs)
+        return await effects.publish_effect(tx, slug) if is_published else made

@@ -18,7 +18,7 @@ from comfyfleet.house import House
 from comfyfleet.kernel.ids import SettlementId, new_id
 from comfyfleet.tenants import Role
 from tests.api.asking import Operation, at, fault, operations
-from tests.builders import Member, a_member, a_user, a_workflow, an_operator_key
+from tests.builders import Member, a_member, a_user, a_workflow, an_effect, an_operator_key
 from tests.database.dispatch.test_queue import Queue
 from tests.database.videos.shelf import a_video
 
@@ -88,6 +88,7 @@ async def a_parked_settlement(house: House) -> SettlementId:
 
 async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
     workflow = await a_workflow(house, "face-swap")
+    hidden = await an_effect(house, "not-yet", workflow=workflow.slug, is_published=False)
     async with house.control_tx() as tx:
         made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
         await fleet.assign_workflow(tx, made.id, workflow.id)
@@ -101,6 +102,9 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
         "fleet_id": {"a fleet": made.id},
         "worker_id": {"a worker": "gpu-box-1"},
         "slug": {"a workflow": workflow.slug},
+        "version": {"a version": workflow.version},
+        "effect_slug": {"an effect that is not published": hidden.slug},
+        "asset_name": {"an asset": "preview"},
         "structure_hash": {"a structure": workflow.structure_hash},
         "secret_id": {"a fleet secret": secret.id},
         "dispatch_id": {"a dispatch": dispatch_id},

@@ -31,7 +31,7 @@ from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import Settings
 from tests.api.asking import fault
 from tests.api.conftest import WEBHOOK_SECRET
-from tests.builders import a_key, a_member, a_tenant, a_user, an_operator_key
+from tests.builders import a_key, a_member, a_tenant, a_user, a_workflow, an_effect, an_operator_key
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "16"))
 # What the server says by itself of bytes that are no HTTP, such as a raw control character in the address.
@@ -84,10 +84,14 @@ async def _people(settings: Settings) -> dict[str, tuple[dict[str, str], dict[st
             keys = (await client.get("/api/keys", headers=admin.headers)).json()["keys"]
             prefix = key.reveal().split("_")[1]
             (ids["key_id"],) = [each["id"] for each in keys if each["prefix"] == prefix]
+        workflow = await a_workflow(house)
+        ids["effect_slug"] = (await an_effect(house, workflow=workflow.slug)).slug
+        draft = await an_effect(house, workflow=workflow.slug, is_published=False)
+        operators = {"tenant_id": str(spare.id), "slug": workflow.slug, "version": "1", "effect_slug": draft.slug}
         return {
             "anonymous": ({}, {}),
             "admin": (admin.headers, ids),
-            "operator": (await an_operator_key(house), {"tenant_id": str(spare.id)}),
+            "operator": (await an_operator_key(house), operators),
         }
     finally:
         await house.close()

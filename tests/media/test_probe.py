@@ -291,6 +291,7 @@ async def test_without_the_extra_the_answer_says_what_to_install(monkeypatch: py
 
 
 async def test_a_process_that_cannot_start_is_not_the_files_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(MediaToolsMissing):
-        await probe(a_picture(), "image/png")
+    for program, trouble in (("/bin/false", MediaToolsMissing), ("/bin/nothing-there", ProbeOverdue)):
+        monkeypatch.setattr(sys, "executable", program)
+        with pytest.raises(trouble):
+            await probe(a_picture(), "image/png")

@@ -120,17 +120,7 @@ async def _cause(process: Process) -> str:
 
 @asynccontextmanager
 async def _looking(job: str) -> AsyncIterator[Process]:
-    """Its environment holds where our code is and nothing else: no secret of the server's."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-P", "-s", "-m", "comfyfleet.media.look", job),
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=DEVNULL,
-        cwd="/",
-        env={"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONDONTWRITEBYTECODE": "1"},
-        start_new_session=True,
-    )
+    process = await _start(job)
     try:
         yield process
     finally:
@@ -138,6 +128,25 @@ async def _looking(job: str) -> AsyncIterator[Process]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         await _end(process)
+
+
+async def _start(job: str) -> Process:
+    """Its environment holds where our code is and nothing else: no secret of the server's."""
+    try:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-P", "-s", "-m", "comfyfleet.media.look", job),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            cwd="/",
+            env={"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONDONTWRITEBYTECODE": "1"},
+            start_new_session=True,
+        )
+    except OSError as full:
+        # No room for one more process: later there will be.
+        log.error("media.probe_not_started", problem=str(full))
+        raise ProbeOverdue from full
 
 
 async def _end(process: Process) -> None:

@@ -31,8 +31,11 @@ class Depot:
     fleet: fleet.Fleet
     workflow: workflows.Workflow
 
-    async def ask(self, method: str, path: str, status: int = 200, **sent: Any) -> Any:
-        answer = await self.client.request(method, ADMIN + path, headers=self.headers, **sent)
+    async def ask(
+        self, method: str, path: str, status: int = 200, *, headers_extra: dict[str, str] | None = None, **sent: Any
+    ) -> Any:
+        headers = {**self.headers, **(headers_extra or {})}
+        answer = await self.client.request(method, ADMIN + path, headers=headers, **sent)
         assert answer.status_code == status, answer.text
         return answer.json() if answer.content else None
 
