@@ -24,6 +24,8 @@ from comfyfleet.fleet import FleetRules
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import AlreadyExists, NotFound, SchemaTrouble
 from comfyfleet.kernel.secret import Secret, new_secret
+from comfyfleet.media.model import MediaRules
+from comfyfleet.media.probe import Prober
 from comfyfleet.settings import KEY_CHARS_MIN, Settings, SettingsError
 from comfyfleet.storage import ObjectStore
 from comfyfleet.storage.backends.local import LocalStore
@@ -82,6 +84,7 @@ def build_house(
         chain=ChainSigner(signing_key),
         queue_rules=rules,
         fleet_rules=_fleet_rules(settings),
+        prober=Prober(_media_rules(settings)),
     )
 
 
@@ -106,6 +109,17 @@ def _fleet_rules(settings: Settings) -> FleetRules:
         approves_by_itself=settings.approve_workers,
         registrations_per_minute=settings.registrations_per_minute,
         validates_asg_instance=settings.validate_asg_instance,
+    )
+
+
+def _media_rules(settings: Settings) -> MediaRules:
+    return MediaRules(
+        pixels_max=settings.media_pixels_max,
+        duration_s_max=settings.media_duration_s_max,
+        image_bytes_max=settings.media_image_bytes_max,
+        probe_s=settings.media_probe_s,
+        probe_memory_bytes=settings.media_probe_memory_bytes,
+        probes_max=settings.media_probes_max,
     )
 
 

@@ -9,6 +9,8 @@ from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
 from comfyfleet.kernel.errors import DatabaseUnavailable
+from comfyfleet.media.model import MediaRules
+from comfyfleet.media.probe import Prober
 from comfyfleet.storage import ObjectStore
 from comfyfleet.tenants import Home, Postbox, Tenant
 from comfyfleet.tenants.credentials import LinkSigner
@@ -27,6 +29,7 @@ class House:
     chain: ChainSigner
     queue_rules: QueueRules = field(default_factory=QueueRules)
     fleet_rules: FleetRules = field(default_factory=FleetRules)
+    prober: Prober = field(default_factory=lambda: Prober(MediaRules()))
 
     def control_tx(self, *, read_only: bool = False) -> AbstractAsyncContextManager[ControlTx]:
         return self.central.control_tx(read_only=read_only)

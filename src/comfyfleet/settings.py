@@ -107,6 +107,18 @@ class Settings(BaseSettings):
     effect_asset_bytes_max: int = Field(
         32 * 1024**2, ge=1024, le=256 * 1024**2, description="The largest asset of an effect, such as its preview."
     )
+    media_pixels_max: int = Field(
+        64_000_000, ge=1, description="The most pixels a picture, or a frame of a film, may have."
+    )
+    media_duration_s_max: float = Field(600.0, gt=0, description="The longest film a user may upload.")
+    media_image_bytes_max: int = Field(64 * 1024**2, ge=1, description="The largest picture a user may upload.")
+    media_probe_s: float = Field(
+        20.0, ge=1, le=300, description="How long looking at an upload may take, by the clock and of CPU."
+    )
+    media_probe_memory_bytes: int = Field(
+        1024**3, ge=256 * 1024**2, description="Memory for that; a picture needs about nine bytes a pixel."
+    )
+    media_probes_max: int = Field(2, ge=1, le=64, description="Uploads that one replica looks at at the same time.")
 
     body_bytes_max: int = Field(1024**2, ge=1024, description="The largest JSON body; larger ones get 413.")
     requests_per_minute_per_key: int = Field(600, ge=1, description="Per key or session and replica; then 429.")
@@ -138,7 +150,9 @@ class Settings(BaseSettings):
         False, description="Ask AWS whether a worker named `i-…` is in an Auto Scaling group. Needs the `s3` extra."
     )
     stale_worker_s: float = Field(7200.0, ge=60, description="Silent for so long, a worker is taken for gone.")
-    retention_days: int = Field(30, ge=1, description="How long ended dispatches and worker events are kept.")
+    retention_days: int = Field(
+        30, ge=1, description="How long ended dispatches, worker events and the files of untouched videos are kept."
+    )
     upkeep: bool = Field(True, description="Run the upkeep loops in this process. At least one replica must.")
 
     log_format: Literal["auto", "json", "console"] = Field("auto", description="`auto`: console on a terminal.")

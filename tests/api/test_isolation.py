@@ -20,6 +20,7 @@ from comfyfleet.tenants import Role
 from tests.api.asking import Operation, at, fault, operations
 from tests.builders import Member, a_member, a_user, a_workflow, an_effect, an_operator_key
 from tests.database.dispatch.test_queue import Queue
+from tests.database.videos.shelf import a_video
 
 FILE = {"name": "canary.png", "mime_type": "image/png", "size": 3}
 PUBLIC = {
@@ -136,6 +137,10 @@ async def world(client: httpx2.AsyncClient, house: House) -> World:
             },
             "endpoint_id": {"another tenant's webhook": endpoint_id},
             "delivery_id": {"another tenant's delivery": delivery_id},
+            "video_id": {
+                "another tenant's video": (await a_video(house, victim)).id,
+                "a colleague's video": (await a_video(house, colleague)).id,
+            },
             "tenant_id": {"another tenant": victim.tenant.id, "the attacker's own": admin.tenant.id},
             **await the_operators_things(house),
         },

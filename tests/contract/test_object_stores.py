@@ -149,6 +149,16 @@ async def test_reading_what_is_not_there_says_so(store: ObjectStore, key: Object
         await store.read(key, bytes_max=10)
 
 
+async def test_a_piece_is_read_and_ends_where_the_object_ends(store: ObjectStore, key: ObjectKey) -> None:
+    await store.write(key, BODY, media_type=PNG)
+    assert await store.read_range(key, 0, 4) == BODY[:4]
+    assert await store.read_range(key, 17, 100) == BODY[17:117]
+    assert await store.read_range(key, len(BODY) - 3, 10) == BODY[-3:]
+    assert await store.read_range(key, len(BODY), 10) == b""
+    with pytest.raises(NotFound):
+        await store.read_range(object_key("tenants", "nobody"), 0, 4)
+
+
 async def test_a_working_store_passes_its_check(store: ObjectStore) -> None:
     await store.check()
     await store.check()
@@ -294,6 +304,7 @@ async def test_a_key_that_is_not_made_of_ids_is_refused_everywhere(store: Object
         store.head(key),
         store.delete(key),
         store.read(key, bytes_max=1),
+        store.read_range(key, 0, 1),
         store.write(key, b"", media_type=PNG),
         store.start_multipart(key, media_type=PNG),
         store.complete_multipart(key, "0" * 32, []),

@@ -6,12 +6,12 @@
     │                                  LeaseLost  LeasesOpen  NotWaiting  OutputMissing  Superseded
     │                                  EffectPublished
     ├── Refused                  422   InsufficientTokens  BalanceLimit  InvalidInput  InvalidCursor  LinkSpent
-    │                                  EffectUnavailable
+    │   │                              EffectUnavailable  MediaRefused
     │   └── LimitReached         429
     ├── Unauthenticated          401
     ├── Forbidden                403   TenantSuspended  SignatureRefused
     └── Unavailable              503   DatabaseUnavailable  SchemaTrouble  StorageUnavailable
-                                       GraphUnreadable
+                                       GraphUnreadable  MediaToolsMissing  ProbeOverdue
 
 A class has a stable `code` (programs match on it) and a `text` (people read it), filled from the facts it is raised
 with. The numbers above are what `api/errors.py` makes of each family; `cli/errors.py` makes exit codes of them.
@@ -219,6 +219,16 @@ class LinkSpent(Refused):
     text = "This link has expired or was used already. Ask for a new one."
 
 
+class MediaRefused(Refused):
+    """A picture or a film is damaged, too large, or not what it was announced as."""
+
+    code = "media_refused"
+    text = "{field}: the file {problem}."
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(field=field, problem=problem)
+
+
 class LimitReached(Refused):
     """Too many, too fast."""
 
@@ -297,3 +307,17 @@ class GraphUnreadable(Unavailable):
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(path=path, problem=problem)
+
+
+class MediaToolsMissing(Unavailable):
+    """This server was installed without what it needs to look at pictures and films."""
+
+    code = "media_tools_missing"
+    text = "This server cannot look at media. Its operator has to install them: pip install 'comfyfleet[media]'."
+
+
+class ProbeOverdue(Unavailable):
+    """Looking at an upload took too long; the machine may be busy. The upload is kept."""
+
+    code = "probe_overdue"
+    text = "The upload could not be looked at in time. Try again."

@@ -15,6 +15,7 @@ WalletId = NewType("WalletId", UUID)
 TransactionId = NewType("TransactionId", UUID)
 JobId = NewType("JobId", UUID)
 FileId = NewType("FileId", UUID)
+VideoId = NewType("VideoId", UUID)
 DispatchId = NewType("DispatchId", UUID)  # the same UUID as its job's
 WorkflowId = NewType("WorkflowId", UUID)
 EffectId = NewType("EffectId", UUID)

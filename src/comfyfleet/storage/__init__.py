@@ -17,8 +17,8 @@ from comfyfleet.storage.model import (
     UploadedPart,
     object_key,
 )
-from comfyfleet.storage.read import list_files, read_file, sign_download
-from comfyfleet.storage.remove import delete_file, erase_object
+from comfyfleet.storage.read import list_files, read_file, read_files, sign_download
+from comfyfleet.storage.remove import delete_file, delete_files, drop_files, erase_object
 
 __all__ = [
     "Announced",
@@ -37,6 +37,8 @@ __all__ = [
     "assemble_upload",
     "confirm_upload",
     "delete_file",
+    "delete_files",
+    "drop_files",
     "erase_object",
     "forget_files",
     "list_files",
@@ -44,6 +46,7 @@ __all__ = [
     "object_key",
     "prepare_upload",
     "read_file",
+    "read_files",
     "read_unfinished",
     "sign_download",
     "sign_upload",

@@ -178,6 +178,9 @@ class ObjectStore(Protocol):
 
     async def read(self, key: ObjectKey, *, bytes_max: int) -> bytes: ...
 
+    async def read_range(self, key: ObjectKey, offset: int, size_bytes: int) -> bytes:
+        """A piece of it; shorter where the object ends, and empty beyond."""
+
     async def list_names(self, prefix: ObjectKey) -> list[str]:
         """What stands directly under it, in order: objects, and folders with a slash at their end.
 

@@ -1,5 +1,7 @@
 """Look at files, and hand out their bytes."""
 
+from collections.abc import Sequence
+
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import NotFound, StorageUnavailable, UploadMissing
 from comfyfleet.kernel.ids import FileId, UserId
@@ -14,6 +16,12 @@ async def read_file(tx: TenantTx, file_id: FileId, user_id: UserId) -> File:
     if row is None or row.status == FileStatus.DELETED:
         raise NotFound("file", file_id)
     return File.from_row(row)
+
+
+async def read_files(tx: TenantTx, file_ids: Sequence[FileId], user_id: UserId) -> dict[FileId, File]:
+    """Those that are there; what is another's or deleted is left out."""
+    rows = await tx.all(sql.by_ids(list(file_ids), user_id)) if file_ids else []
+    return {row.id: File.from_row(row) for row in rows}
 
 
 async def list_files(tx: TenantTx, user_id: UserId, request: PageRequest) -> Page[File]:

@@ -1,6 +1,8 @@
 """A file goes: first from the books, then, once that is committed, from the store."""
 
-from comfyfleet.db import TenantTx
+from collections.abc import Sequence
+
+from comfyfleet.db import PoolTx, TenantTx
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import FileId, UserId
 from comfyfleet.storage import sql
@@ -18,6 +20,19 @@ async def delete_file(tx: TenantTx, file_id: FileId, user_id: UserId) -> File:
     if row is None:
         raise NotFound("file", file_id)
     return File.from_row(row)
+
+
+async def delete_files(tx: TenantTx, file_ids: Sequence[FileId], user_id: UserId) -> list[File]:
+    """Several at once, for whatever they belonged to. Those that were gone before do not come back."""
+    rows = await tx.all(sql.mark_all_deleted(list(file_ids), user_id)) if file_ids else []
+    return [File.from_row(row) for row in rows]
+
+
+async def drop_files(tx: PoolTx, file_ids: Sequence[FileId]) -> list[File]:
+    """The same for upkeep, whoever they belong to. An object that is not erased at once is erased by
+    `collect_uploads` later."""
+    rows = await tx.all(sql.drop_files(list(file_ids))) if file_ids else []
+    return [File.from_row(row) for row in rows]
 
 
 async def erase_object(store: ObjectStore, file: File) -> None:

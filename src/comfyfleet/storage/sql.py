@@ -40,6 +40,15 @@ def by_id(file_id: FileId, user_id: UserId) -> sa.Select[Any]:
     return sa.select(*f.c).where(f.c.tenant_id == BOUND_TENANT, f.c.id == file_id, f.c.user_id == user_id)
 
 
+def by_ids(file_ids: list[FileId], user_id: UserId) -> sa.Select[Any]:
+    return sa.select(*f.c).where(
+        f.c.tenant_id == BOUND_TENANT,
+        f.c.id.in_(file_ids),
+        f.c.user_id == user_id,
+        f.c.status != FileStatus.DELETED,
+    )
+
+
 def file_page(user_id: UserId, *, after: UUID | None, rows: int) -> sa.Select[Any]:
     page = (
         sa.select(*f.c)
@@ -56,6 +65,19 @@ def mark_stored(file_id: FileId, user_id: UserId) -> sa.Update:
 
 def mark_deleted(file_id: FileId, user_id: UserId) -> sa.Update:
     return _move(file_id, user_id, FileEvent.DELETE).values(deleted_at=now())
+
+
+def mark_all_deleted(file_ids: list[FileId], user_id: UserId) -> sa.Update:
+    return _deleted(f.c.id.in_(file_ids)).where(f.c.tenant_id == BOUND_TENANT, f.c.user_id == user_id)
+
+
+def _deleted(which: sa.ColumnElement[bool]) -> sa.Update:
+    return (
+        sa.update(f)
+        .where(which, f.c.status.in_(FILE.sources(FileEvent.DELETE)))
+        .values(status=FILE.target(FileEvent.DELETE), deleted_at=now())
+        .returning(*f.c)
+    )
 
 
 def _move(file_id: FileId, user_id: UserId, event: FileEvent) -> sa.Update:
@@ -91,6 +113,11 @@ def abandon_uploads(*, age_s: float, rows: int) -> sa.Update:
         .values(status=FILE.target(FileEvent.DELETE), deleted_at=now())
         .returning(f.c.id)
     )
+
+
+def drop_files(file_ids: list[FileId]) -> sa.Update:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in file_ids])
+    return _deleted(f.c.id.in_(sa.select(b.c.id)))
 
 
 def long_deleted(disk: str, *, age_s: float, rows: int) -> sa.Select[Any]:

@@ -22,12 +22,12 @@ async def tick(house: House, pool: str) -> int:
     async with house.pool_tx(pool) as tx:
         await storage.abandon_uploads(tx, age_s=AGE_S, rows=BATCH)
         deleted = await storage.list_long_deleted(tx, house.store.disk, age_s=AGE_S, rows=BATCH)
-    erased = [each.id for each in deleted if await _erase(house, each)]
+    erased = [each.id for each in deleted if await erase(house, each)]
     async with house.pool_tx(pool) as tx:
         return await storage.forget_files(tx, erased)
 
 
-async def _erase(house: House, file: File) -> bool:
+async def erase(house: House, file: File) -> bool:
     try:
         await storage.erase_object(house.store, file)
     except FleetError as problem:

@@ -12,6 +12,7 @@ from comfyfleet.upkeep import (
     collect_uploads,
     deliver_webhooks,
     expire_leases,
+    expire_videos,
     explain_waiting,
     fail_overdue,
     forget_old,
@@ -48,6 +49,7 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
         _loop(apply_settlements, partial(apply_settlements.tick, house, pool, chance=chance), pool),
         _loop(collect_uploads, partial(collect_uploads.tick, house, pool), pool),
         webhooks,
+        _loop(expire_videos, partial(expire_videos.tick, house, pool, rules=rules), pool),
         Loop(forget_old.NAME_POOL, forget_old.EVERY_S, forget_old.BATCH, sent, pool),
     ]
 

@@ -32,6 +32,8 @@ TABLES = {
     "worker": tables.comfyui_workers,
     "dispatch": tables.ai_job_dispatches,
     "job": tables.ai_jobs,
+    "video": tables.videos,
+    "delivery": tables.webhook_deliveries,
 }
 
 

@@ -30,6 +30,7 @@ from comfyfleet.db.tables.jobs import ai_jobs, submissions
 from comfyfleet.db.tables.ledger import token_transactions, token_wallets
 from comfyfleet.db.tables.storage import files
 from comfyfleet.db.tables.tenants import api_keys, one_time_links, tenants, users, web_sessions
+from comfyfleet.db.tables.videos import videos
 from comfyfleet.db.tables.webhooks import webhook_attempts, webhook_deliveries, webhook_endpoints, webhook_events
 from comfyfleet.db.tables.workflows import effects, workflow_versions, workflows
 
@@ -62,6 +63,7 @@ __all__ = [
     "token_wallets",
     "upkeep_ticks",
     "users",
+    "videos",
     "waiting_reasons",
     "web_sessions",
     "webhook_attempts",

@@ -97,11 +97,12 @@ class Folder:
         located = self.locate(key)
         return _describe(key, located[1]) if located else None
 
-    def read(self, key: ObjectKey, bytes_max: int) -> bytes:
+    def read(self, key: ObjectKey, bytes_max: int, *, offset: int = 0) -> bytes:
         located = self.locate(key)
         if located is None:
             raise NotFound("object", key)
         with open(located[0], "rb") as file:
+            file.seek(offset)
             return file.read(bytes_max)
 
     def delete(self, key: ObjectKey) -> None:

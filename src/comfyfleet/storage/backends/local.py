@@ -101,6 +101,9 @@ class LocalStore:
             raise InvalidInput("object", f"has more than {bytes_max} bytes")
         return data
 
+    async def read_range(self, key: ObjectKey, offset: int, size_bytes: int) -> bytes:
+        return await self._run(lambda: self._folder.read(key, size_bytes, offset=offset))
+
     async def list_names(self, prefix: ObjectKey) -> list[str]:
         return await self._run(lambda: self._folder.list_names(prefix))
 

@@ -104,6 +104,22 @@ class S3Store:
             raise InvalidInput("object", f"has more than {bytes_max} bytes")
         return data
 
+    async def read_range(self, key: ObjectKey, offset: int, size_bytes: int) -> bytes:
+        def fetch() -> bytes:
+            from botocore.exceptions import ClientError
+
+            piece = f"bytes={offset}-{offset + size_bytes - 1}"
+            try:
+                found = self._client.get_object(Bucket=self._bucket, Key=check_key(key), Range=piece)
+            except ClientError as error:
+                if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 416:
+                    return b""  # it begins after the last byte
+                raise
+            with found["Body"] as body:
+                return body.read(size_bytes)
+
+        return await self._run(key, fetch)
+
     async def list_names(self, prefix: ObjectKey) -> list[str]:
         start = f"{check_key(prefix)}/"
 

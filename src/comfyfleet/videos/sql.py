@@ -1,0 +1,161 @@
+"""Statements over videos."""
+
+from typing import Any, Literal
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from comfyfleet.db.dialect import constant, insert_once, now, seconds_from_now
+from comfyfleet.db.scope import BOUND_TENANT
+from comfyfleet.db.tables import videos
+from comfyfleet.kernel.ids import FileId, JobId, UserId, VideoId
+from comfyfleet.videos.lifecycle import REMOVABLE, VIDEO, VideoEvent, VideoStatus
+from comfyfleet.videos.model import NewVideo
+
+v = videos
+
+
+# ── one tenant's ────────────────────────────────────────────────────────────────────────────
+
+
+def insert_video(video_id: VideoId, new: NewVideo) -> sa.Insert:
+    """Nothing comes back if its file has a video already."""
+    return (
+        insert_once(v)
+        .values(
+            id=video_id,
+            tenant_id=BOUND_TENANT,
+            user_id=new.user_id,
+            title=new.title,
+            status=VIDEO.initial,
+            original_file_id=new.original_file_id,
+            poster_file_id=new.poster_file_id,
+            mime_type=new.media_type,
+            width=new.width,
+            height=new.height,
+            duration_seconds=new.duration_s,
+            created_at=now(),
+            updated_at=now(),
+        )
+        .returning(*v.c)
+    )
+
+
+def insert_made(video_id: VideoId, user_id: UserId, job_id: JobId, *, title: str) -> sa.Insert:
+    """Of a job that needs no input: it is being processed from the start."""
+    return (
+        sa.insert(v)
+        .values(
+            id=video_id,
+            tenant_id=BOUND_TENANT,
+            user_id=user_id,
+            title=title,
+            status=VIDEO.target(VideoEvent.START),
+            job_id=job_id,
+            created_at=now(),
+            updated_at=now(),
+        )
+        .returning(*v.c)
+    )
+
+
+def by_id(video_id: VideoId, user_id: UserId) -> sa.Select[Any]:
+    return sa.select(*v.c).where(v.c.tenant_id == BOUND_TENANT, v.c.id == video_id, v.c.user_id == user_id)
+
+
+def by_original(file_id: FileId, user_id: UserId) -> sa.Select[Any]:
+    return sa.select(*v.c).where(v.c.tenant_id == BOUND_TENANT, v.c.original_file_id == file_id, v.c.user_id == user_id)
+
+
+def video_page(
+    user_id: UserId,
+    *,
+    status: VideoStatus | None,
+    kind: Literal["image", "video"] | None,
+    after: UUID | None,
+    rows: int,
+) -> sa.Select[Any]:
+    page = sa.select(*v.c).where(v.c.tenant_id == BOUND_TENANT, v.c.user_id == user_id)
+    if status:
+        page = page.where(v.c.status == status)
+    if kind:
+        page = page.where(v.c.mime_type.like(f"{kind}/%"))
+    if after:
+        page = page.where(v.c.id < after)
+    return page.order_by(v.c.id.desc()).limit(rows + 1)
+
+
+def start_processing(video_id: VideoId, user_id: UserId, job_id: JobId) -> sa.Update:
+    """From now on only this job's outcome counts; what an earlier one made stays with that job."""
+    return (
+        _move(video_id, VideoEvent.START)
+        .where(v.c.user_id == user_id)
+        .values(job_id=job_id, processed_file_id=None, processing_details=sa.null())
+    )
+
+
+def complete_video(
+    video_id: VideoId, job_id: JobId, file_id: FileId, *, media_type: str | None, details: dict[str, Any]
+) -> sa.Update:
+    return (
+        _move(video_id, VideoEvent.COMPLETE)
+        .where(v.c.job_id == job_id)
+        .values(
+            processed_file_id=file_id,
+            mime_type=sa.func.coalesce(v.c.mime_type, sa.literal(media_type, sa.Text())),
+            processing_details=details,
+        )
+    )
+
+
+def fail_video(video_id: VideoId, job_id: JobId, *, details: dict[str, Any]) -> sa.Update:
+    return _move(video_id, VideoEvent.FAIL).where(v.c.job_id == job_id).values(processing_details=details)
+
+
+def delete_video(video_id: VideoId, user_id: UserId) -> sa.Executable:
+    return (
+        sa.delete(v)
+        .where(v.c.tenant_id == BOUND_TENANT, v.c.id == video_id, v.c.user_id == user_id, v.c.status.in_(REMOVABLE))
+        .returning(*v.c)
+    )
+
+
+def _move(video_id: VideoId, event: VideoEvent) -> sa.Update:
+    return (
+        sa.update(v)
+        .where(v.c.tenant_id == BOUND_TENANT, v.c.id == video_id, v.c.status.in_(VIDEO.sources(event)))
+        .values(status=VIDEO.target(event), updated_at=now())
+        .returning(*v.c)
+    )
+
+
+# ── over a whole pool: upkeep ───────────────────────────────────────────────────────────────
+
+
+def expire_videos(*, age_s: float, rows: int) -> sa.Update:
+    """Untouched for so long. One that a job has does not age."""
+    ages = v.c.status.in_([constant(each) for each in VIDEO.sources(VideoEvent.EXPIRE)])
+    old = (
+        sa.select(v.c.id)
+        .where(ages, v.c.updated_at < seconds_from_now(-age_s))
+        .order_by(v.c.updated_at)
+        .limit(rows)
+        .with_for_update(skip_locked=True)
+        .cte("old")
+    )
+    return (
+        sa.update(v)
+        .where(v.c.id.in_(sa.select(old.c.id)), ages)
+        .values(status=VIDEO.target(VideoEvent.EXPIRE), updated_at=now())
+        .returning(*v.c)
+    )
+
+
+def forget_videos(*, age_s: float, rows: int) -> sa.Delete:
+    old = (
+        sa.select(v.c.id)
+        .where(v.c.status == constant(VideoStatus.EXPIRED), v.c.updated_at < seconds_from_now(-age_s))
+        .order_by(v.c.updated_at)
+        .limit(rows)
+    )
+    return sa.delete(v).where(v.c.id.in_(old))

@@ -1,0 +1,7 @@
+UPDATE files
+SET status=%(status)s::VARCHAR, deleted_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))
+WHERE files.id IN (SELECT b.id
+FROM (SELECT *
+FROM jsonb_to_recordset(CAST(%(rows_id)s::VARCHAR AS jsonb)) AS r(id UUID)) AS b)
+AND files.status IN (__[POSTCOMPILE_status_1])
+RETURNING files.id, files.tenant_id, files.user_id, files.name, files.disk, files.path, files.mime_type, files.size, files.status, files.multipart_id, files.created_at, files.stored_at, files.deleted_at

@@ -1,0 +1,3 @@
+INSERT INTO videos (id, tenant_id, user_id, title, status, job_id, created_at, updated_at)
+VALUES (%(id)s::UUID, %(bound_tenant_id)s::UUID, %(user_id)s::UUID, %(title)s::VARCHAR, %(status)s::VARCHAR, %(job_id)s::UUID, (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)), (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_2)s)))
+RETURNING videos.id, videos.tenant_id, videos.user_id, videos.title, videos.status, videos.job_id, videos.original_file_id, videos.processed_file_id, videos.poster_file_id, videos.mime_type, videos.width, videos.height, videos.duration_seconds, videos.processing_details, videos.created_at, videos.updated_at

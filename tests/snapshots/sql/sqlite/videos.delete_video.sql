@@ -1,0 +1,7 @@
+DELETE
+FROM videos
+WHERE videos.tenant_id = ?
+AND videos.id = ?
+AND videos.user_id = ?
+AND videos.status IN (__[POSTCOMPILE_status_1])
+RETURNING id, tenant_id, user_id, title, status, job_id, original_file_id, processed_file_id, poster_file_id, mime_type, width, height, duration_seconds, processing_details, created_at, updated_at
