@@ -21,7 +21,17 @@ from tests.postgres import Cluster, postgres_cluster
 Engine = Literal["sqlite", "postgresql"]
 # Tests of real processes, sockets and seconds: on a machine that stands still for a while one of them may fail by its
 # own clock. They may try once more, and are named when they do (RERUN); in `make soak` nothing may.
-REAL_SECONDS = ("api", "browser", "chaos", "cli", "contract", "faults", "journeys")
+REAL_SECONDS = (
+    "api",
+    "browser",
+    "chaos",
+    "cli",
+    "contract",
+    "database/videos",
+    "database/webhooks",
+    "faults",
+    "journeys",
+)
 HISTORIES = {"central": CENTRAL_HISTORY, "tenant": TENANT_HISTORY}
 
 
