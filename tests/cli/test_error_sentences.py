@@ -62,6 +62,6 @@ def test_a_server_that_goes_and_comes_back_is_told(capsys: pytest.CaptureFixture
     bar.show(ClientState("gpu-1", 0.0, ServerState.OFFLINE, ServerState.ONLINE, "no connection"))
     bar.show(ClientState("gpu-1", 1.0, ServerState.RECOVERING, ServerState.OFFLINE))
     assert capsys.readouterr().err.splitlines() == [
-        "gpu-1 is gone. Waiting for it, or for another server …",
+        "The connection to gpu-1 is lost. Waiting for it, or for another server …",
         "gpu-1 is back.",
     ]

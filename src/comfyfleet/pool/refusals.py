@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from comfyfleet.comfy.errors import AccessRefused, OutputGone, PromptRefused, UploadRefused
+from comfyfleet.comfy.errors import AccessRefused, AnswerTooLarge, OutputGone, PromptRefused, UploadRefused
 from comfyfleet.comfy.failures import failure_of_refusal
 from comfyfleet.comfy.model import Failed, FailureClass, NodeError, Outcome, Returned
 from comfyfleet.kernel.errors import FleetError, Refused, Unavailable
@@ -28,6 +28,9 @@ def outcome_of(error: FleetError) -> Outcome:
         case AccessRefused() | UploadRefused() | OutputGone():
             return Failed(FailureClass.INFRA, error.message)
         case Refused():
+            return Failed(FailureClass.WORKFLOW_INVALID, error.message)
+        case AnswerTooLarge() if str(error.facts["route"]).endswith("/view"):
+            # The limit is ours: to run it again would make the same file.
             return Failed(FailureClass.WORKFLOW_INVALID, error.message)
         case Unavailable():
             return Returned(error.message)

@@ -110,6 +110,7 @@ def test_a_workflow_as_the_interface_saves_it_is_converted_where_that_is_exact(
         (["--input", "image=dog.png"], "there is no file"),
         (["--output-node", "77"], "no node 77"),
         (["--set", "width=-5"], "smaller than min"),
+        (["--out", "cat.png"], "no folder that can be written to"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(

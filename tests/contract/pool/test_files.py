@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from comfyfleet.comfy.errors import InvalidGraph, PromptRefused, ServerUnreachable
-from comfyfleet.comfy.model import NodeError, OutputFile, Prompt
+from comfyfleet.comfy.errors import AnswerTooLarge, InvalidGraph, PromptRefused, ServerUnreachable
+from comfyfleet.comfy.model import Failed, FailureClass, FetchedFile, NodeError, OutputFile, Prompt, Returned
 from comfyfleet.pool import InputFile, NodeProfile, Pool
 from comfyfleet.pool.events import JobPreview, JobProgress
-from comfyfleet.pool.outputs import place_files
+from comfyfleet.pool.outputs import fetch_outputs, place_files
+from comfyfleet.pool.refusals import outcome_of
 from tests.contract.pool.scripted import Scripted, graph
 from tests.contract.pool.virtual import loop_now, run_virtual
 
@@ -254,3 +255,33 @@ def test_names_a_server_chooses_stay_in_the_folder_and_apart() -> None:
     assert len({path.name.lower() for path in paths}) == len(names)
     assert [path.name for path in paths][:6] == ["passwd", "a.png", "A-2.PNG", "a-3.png", "7-images-4", "7-images-5"]
     assert all(0 < len(path.name) <= 130 for path in paths)
+
+
+def test_what_is_in_the_folder_stays(tmp_path: Path) -> None:
+    """Two servers both call their first picture `a_00001_.png`; a server may call one like our own list."""
+    (tmp_path / "a_00001_.png").write_bytes(b"of the last run")
+    outputs = tuple(
+        OutputFile("9", "images", name, "", "output", "image/png") for name in ("A_00001_.png", "manifest.json")
+    )
+    assert [path.name for path in place_files(outputs, tmp_path)] == ["A_00001_-2.png", "manifest-2.json"]
+
+
+def test_of_files_that_do_not_all_come_none_is_left(tmp_path: Path) -> None:
+    class Half(Scripted):
+        async def fetch(self, output: OutputFile, to: Path) -> FetchedFile:
+            if output.filename == "second.png":
+                raise AnswerTooLarge("half", route="/view", limit_bytes=7)
+            await asyncio.to_thread(to.write_bytes, b"x")
+            return FetchedFile(output, to, 1, "")
+
+    outputs = tuple(OutputFile("9", "images", name, "", "output", "image/png") for name in ("first.png", "second.png"))
+    with pytest.raises(AnswerTooLarge):
+        asyncio.run(fetch_outputs(Half("half"), outputs, tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_beyond_our_own_limit_is_not_made_again() -> None:
+    view = AnswerTooLarge("a", route="/view", limit_bytes=7)
+    history = AnswerTooLarge("a", route="/history/1", limit_bytes=7)
+    assert outcome_of(view) == Failed(FailureClass.WORKFLOW_INVALID, view.message)
+    assert isinstance(outcome_of(history), Returned)

@@ -58,7 +58,7 @@ class Bar:
             case JobRetrying(server=server, failure=failure):
                 self.say(f"{server}: {words_of_return(failure.message)} Trying again.")
             case ClientState(server=server, state=ServerState.OFFLINE):
-                self.say(f"{server} is gone. Waiting for it, or for another server …")
+                self.say(f"The connection to {server} is lost. Waiting for it, or for another server …")
             case ClientState(server=server, before=ServerState.OFFLINE):
                 self.say(f"{server} is back.")
             case _:

@@ -80,6 +80,7 @@ def run_workflow(
     as_json: bool,
 ) -> None:
     configure_logs("auto", "critical")
+    _require_folder(out)
     wanted = Wanted(
         workflow=read_workflow(workflow),
         sets=parse_pairs(sets, option="--set"),
@@ -103,6 +104,13 @@ def run_workflow(
         _tell_failure(failed, as_json=as_json)
         raise typer.Exit(CODES.get(failed.failure.failure, FAILED)) from None
     _tell(result, out, seconds=time.monotonic() - started, as_json=as_json)
+
+
+def _require_folder(out: Path) -> None:
+    """Before anything runs: a result that has nowhere to go has cost as much as another."""
+    nearest = next(each for each in (out, *out.absolute().parents) if each.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise InvalidInput("--out", f"{nearest} is no folder that can be written to")
 
 
 async def _run(wanted: Wanted, servers: Sequence[str], *, bearer: str | None, quiet: bool) -> JobResult:
