@@ -41,7 +41,6 @@ class AssetRoute(RoomyRoute):
 
 
 router = APIRouter(prefix="/effects")
-uploads = APIRouter(prefix="/effects", route_class=AssetRoute)
 
 
 class AssetView(View):
@@ -182,7 +181,6 @@ async def unpublish_effect(effect_slug: EffectSlug, house: TheHouse, actor: Acti
         return await _recorded(house, tx, actor, Action("effect.unpublish", effect_slug))
 
 
-@uploads.put("/{effect_slug}/assets/{asset_name}", openapi_extra={"requestBody": {**FILE_BODY, "required": True}})
 async def put_asset(
     effect_slug: EffectSlug,
     asset_name: AssetName,
@@ -226,4 +224,10 @@ async def _body(request: Request, *, bytes_max: int) -> bytes:
     return bytes(found)
 
 
-router.include_router(uploads)
+router.add_api_route(
+    "/{effect_slug}/assets/{asset_name}",
+    put_asset,
+    methods=["PUT"],
+    route_class_override=AssetRoute,
+    openapi_extra={"requestBody": {**FILE_BODY, "required": True}},
+)
