@@ -31,6 +31,9 @@ def test_a_person_confirms_what_users_may_set(home: Command) -> None:
     said = home("workflows", "add", "other", "boat.json", given="n\n", code=2)
     assert "--properties FILE" in said
     assert "not confirmed" in home("workflows", "add", "other", "boat.json", code=2), "nobody answered"
+    drawn = {"last_node_id": 1, "nodes": [{"id": 1, "type": "KSampler"}], "links": []}
+    (home.folder / "drawn.json").write_text(json.dumps(drawn))
+    assert "Export (API)" in home("workflows", "add", "drawn", "drawn.json", code=2)
     assert "add --yes" in home("workflows", "add", "other", "boat.json", "--json", code=2)
     assert [each["slug"] for each in home.json("workflows", "list")] == ["boat"]
     shown = home("workflows", "show", "boat")
@@ -47,8 +50,8 @@ def test_properties_are_exported_edited_and_given_with_the_next_version(home: Co
     assert "exists already" in home("workflows", "add", "boat", *given, code=4)
     assert "Version 2 of boat is in force." in home("workflows", "add", "boat", *given, "--new-version")
     # Those of the version in force are kept, where they fit.
-    GREEN = {**GRAPH, "2": {"class_type": "CLIPTextEncode", "inputs": {"text": "a green {{colour}} boat"}}}
-    (home.folder / "green.json").write_text(json.dumps(GREEN))
+    green = {**GRAPH, "2": {"class_type": "CLIPTextEncode", "inputs": {"text": "a green {{colour}} boat"}}}
+    (home.folder / "green.json").write_text(json.dumps(green))
     assert home.json("workflows", "add", "boat", "green.json", "--new-version", "--yes")["version"] == 3
     assert [len(each["properties"]) for each in home.json("workflows", "versions", "boat")] == [3, 3, 4]
     assert "Version 1 of boat is in force." in home("workflows", "use", "boat", "1")
@@ -59,12 +62,6 @@ def test_properties_are_exported_edited_and_given_with_the_next_version(home: Co
     assert "not_found" in home("workflows", "use", "boat", "9", code=3)
     (home.folder / "properties.json").write_text('{"name": "x"}')
     assert "must hold a list" in home("workflows", "add", "other", *given, code=2)
-
-
-def test_the_interfaces_format_is_refused_with_what_to_do(home: Command) -> None:
-    drawn = {"last_node_id": 1, "nodes": [{"id": 1, "type": "KSampler"}], "links": []}
-    (home.folder / "drawn.json").write_text(json.dumps(drawn))
-    assert "Export (API)" in home("workflows", "add", "drawn", "drawn.json", code=2)
 
 
 def test_an_effect_is_made_shown_and_taken_away(home: Command) -> None:

@@ -153,7 +153,9 @@ async def change_effect(effect_slug: EffectSlug, body: EffectChangeBody, house: 
     change = EffectChange(**body.model_dump())
     async with house.control_tx() as tx:
         await effects.change_effect(tx, effect_slug, change)
-        detail = {name: value for name, value in body.model_dump().items() if value is not None}
+        given = body.model_dump(exclude_none=True)
+        # Overrides may be long; what it costs is worth a line.
+        detail = {"changed": sorted(given), **({"credits_cost": body.credits_cost} if "credits_cost" in given else {})}
         return await _recorded(house, tx, actor, Action("effect.change", effect_slug, detail))
 
 
