@@ -33,6 +33,7 @@ PUBLIC = {
     "POST /api/payments/credit",  # its signature is the credential: see test_payments.py
 }
 ANYBODY_KNOWN = {"GET /api/auth/me"}
+NOT_TELLING = {"version", "asset_name"}  # a number, and a word that many have
 
 
 async def rows(house: House) -> dict[str, list[tuple[Any, ...]]]:
@@ -182,7 +183,8 @@ async def test_a_foreign_id_is_answered_like_an_unknown_one(
 
 
 async def test_lists_hold_ones_own_only(client: httpx2.AsyncClient, app: FastAPI, world: World) -> None:
-    foreign = [str(each) for ids in world.foreign.values() for each in ids.values()]
+    named = [ids for name, ids in world.foreign.items() if name not in NOT_TELLING]
+    foreign = [str(each) for ids in named for each in ids.values()]
     lists = [each for each in operations(app) if each.method == "GET" and not each.ids and not each.for_operators]
     assert len(lists) >= 6
     for operation in lists:

@@ -85,9 +85,24 @@ def read_graph_text(text: bytes) -> tuple[bytes, dict[str, Any]]:
         parsed = load_graph(whole)
     except InvalidGraph as problem:
         raise InvalidInput("graph", problem.message) from None
+    if _holds_nul(parsed):
+        raise InvalidInput("graph", "must not hold NUL characters")
     # The body of a POST /prompt holds the graph one level down; the rest of it is nobody's.
     kept = text.removeprefix(BYTE_ORDER_MARK) if parsed.keys() == whole.keys() else json.dumps(parsed).encode()
     return kept, parsed
+
+
+def _holds_nul(value: Any) -> bool:
+    """PostgreSQL keeps none; its depth has been measured."""
+    match value:
+        case str():
+            return "\x00" in value
+        case dict():
+            return any(_holds_nul(key) or _holds_nul(each) for key, each in value.items())
+        case list():
+            return any(map(_holds_nul, value))
+        case _:
+            return False
 
 
 def check_slug(slug: str) -> None:

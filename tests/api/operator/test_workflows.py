@@ -104,6 +104,7 @@ async def test_what_is_wrong_with_a_workflow_is_named(depot: Depot) -> None:
         {"expected_s": 0},
         {"properties": [{**COLOUR, "surprise": 1}]},
         {"note": "\x00"},
+        {"requirements": {"weights": ["\x00"]}},
     ):
         refused = await depot.ask("POST", "/workflows", 422, json={**BOAT, **said})
         assert refused["error"]["code"] == "invalid_request"

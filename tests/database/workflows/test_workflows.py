@@ -89,6 +89,8 @@ async def test_what_is_no_slug_is_refused_before_anything_is_written(house: Hous
         ("graph", b'{"1": {}}'),
         ("graph", b'{"last_node_id": 1, "nodes": [{"id": 1, "type": "KSampler"}], "links": []}'),
         ("graph", b"[" * 100_000),
+        ("graph", b'{"1": {"class_type": "A\\u0000", "inputs": {}}}'),
+        ("graph", b'{"1": {"class_type": "A", "inputs": {"text": ["\\u0000"]}}}'),
         ("graph", b'{"a": "' + b"x" * 5_000_000 + b'"}'),
         ("structure_hash", ""),
         ("structure_hash", "*"),

@@ -41,7 +41,6 @@ class AssetRoute(RoomyRoute):
 
 
 router = APIRouter(prefix="/effects")
-uploads = APIRouter(prefix="/effects", route_class=AssetRoute)
 
 
 class AssetView(View):
@@ -154,7 +153,9 @@ async def change_effect(effect_slug: EffectSlug, body: EffectChangeBody, house: 
     change = EffectChange(**body.model_dump())
     async with house.control_tx() as tx:
         await effects.change_effect(tx, effect_slug, change)
-        detail = {name: value for name, value in body.model_dump().items() if value is not None}
+        given = body.model_dump(exclude_none=True)
+        # Overrides may be long; what it costs is worth a line.
+        detail = {"changed": sorted(given), **({"credits_cost": body.credits_cost} if "credits_cost" in given else {})}
         return await _recorded(house, tx, actor, Action("effect.change", effect_slug, detail))
 
 
@@ -182,7 +183,6 @@ async def unpublish_effect(effect_slug: EffectSlug, house: TheHouse, actor: Acti
         return await _recorded(house, tx, actor, Action("effect.unpublish", effect_slug))
 
 
-@uploads.put("/{effect_slug}/assets/{asset_name}", openapi_extra={"requestBody": {**FILE_BODY, "required": True}})
 async def put_asset(
     effect_slug: EffectSlug,
     asset_name: AssetName,
@@ -226,4 +226,10 @@ async def _body(request: Request, *, bytes_max: int) -> bytes:
     return bytes(found)
 
 
-router.include_router(uploads)
+router.add_api_route(
+    "/{effect_slug}/assets/{asset_name}",
+    put_asset,
+    methods=["PUT"],
+    route_class_override=AssetRoute,
+    openapi_extra={"requestBody": {**FILE_BODY, "required": True}},
+)

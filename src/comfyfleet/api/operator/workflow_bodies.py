@@ -20,7 +20,7 @@ NAMES_MAX = 2_000
 VRAM_GB_MAX = 100_000
 
 Provider = Literal["self_hosted", "cloud"]
-Name = Annotated[str, Field(min_length=1, max_length=500)]
+Name = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Measure = Annotated[float, Field(allow_inf_nan=False)]
 
 
