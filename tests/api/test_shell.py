@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from fastapi import APIRouter, Depends, FastAPI, WebSocket
+from fastapi.routing import iter_route_contexts
 from starlette.responses import PlainTextResponse
 from starlette.routing import Host, Route
 from structlog.testing import capture_logs
@@ -71,10 +72,10 @@ PLANTS = {
 @pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS.keys())
 def test_a_route_without_a_policy_does_not_start(plant: object) -> None:
     app = FastAPI(openapi_url=None)
-    require_policies(app, open_paths=OPEN_PATHS)
+    require_policies(iter_route_contexts(app.routes), open_paths=OPEN_PATHS)
     plant(app)  # type: ignore[operator]
     with pytest.raises(UnguardedRoute, match=r"planted|no policy"):
-        require_policies(app, open_paths=OPEN_PATHS)
+        require_policies(iter_route_contexts(app.routes), open_paths=OPEN_PATHS)
 
 
 def test_a_route_with_a_policy_starts_wherever_the_policy_stands() -> None:
@@ -82,15 +83,15 @@ def test_a_route_with_a_policy_starts_wherever_the_policy_stands() -> None:
     app.add_api_route("/on-the-route", nothing, dependencies=[Depends(Public())])
     app.include_router(a_router(), dependencies=[Depends(TenantCaller(Scope.READ))])
     app.include_router(a_nested_router(), dependencies=[Depends(Public())])
-    require_policies(app, open_paths=frozenset())
+    require_policies(iter_route_contexts(app.routes), open_paths=frozenset())
 
 
 def test_the_whole_application_passes_and_a_planted_route_fails_it(house: House) -> None:
     app = build_app(house, ApiOptions())
-    require_policies(app, open_paths=OPEN_PATHS)
+    require_policies(iter_route_contexts(app.routes), open_paths=OPEN_PATHS)
     app.add_api_route("/planted", nothing)
     with pytest.raises(UnguardedRoute, match="/planted"):
-        require_policies(app, open_paths=OPEN_PATHS)
+        require_policies(iter_route_contexts(app.routes), open_paths=OPEN_PATHS)
 
 
 async def test_a_request_id_is_echoed(client: httpx2.AsyncClient) -> None:

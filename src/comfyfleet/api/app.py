@@ -2,16 +2,17 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import Depends, FastAPI
+from fastapi.routing import iter_route_contexts
 from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
 from comfyfleet import __version__
 from comfyfleet.api import auth, door, health, payments
 from comfyfleet.api.background import Background
-from comfyfleet.api.errors import ErrorBody, install_error_handlers
+from comfyfleet.api.describe_errors import describe_errors
+from comfyfleet.api.errors import install_error_handlers
 from comfyfleet.api.limits import RateLimits
 from comfyfleet.api.objects import objects_router
 from comfyfleet.api.operator import operator_router
@@ -28,9 +29,6 @@ from comfyfleet.storage.backends.local import LocalStore
 DESCRIPTION = "Run ComfyUI as a fleet. Errors are always `{error: {code, message, details}}`; codes are stable."
 # The API reference and its assets: no data of anybody behind them.
 OPEN_PATHS = frozenset({"/openapi.json", "/docs", "/docs/oauth2-redirect", "/static-offline-docs"})
-COMMON_ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorBody} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
-}
 
 
 def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = None) -> FastAPI:
@@ -41,7 +39,6 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
         description=DESCRIPTION,
         servers=[{"url": "/"}],
         redoc_url=None,
-        responses=COMMON_ERRORS,
         lifespan=_lifespan,
     )
     app.state.house, app.state.options, app.state.upkeep = house, options, upkeep
@@ -53,8 +50,10 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
         app.include_router(objects_router(house.store, Depends(SignedUrl())))
     install_error_handlers(app)
     _surround(app, options)
-    require_policies(app, open_paths=OPEN_PATHS)
-    app.state.patterns = route_patterns(app)
+    routes = list(iter_route_contexts(app.routes))
+    require_policies(routes, open_paths=OPEN_PATHS)
+    app.state.patterns = route_patterns(routes)
+    describe_errors(app)
     describe_worker_endpoints(app)
     return app
 

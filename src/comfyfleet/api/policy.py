@@ -1,12 +1,12 @@
 """Who may call a route. Every route names a policy, or the application does not start."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Any
 
-from fastapi import BackgroundTasks, Depends, FastAPI, Request, Security
+from fastapi import BackgroundTasks, Depends, Request, Security
 from fastapi.dependencies.models import Dependant
-from fastapi.routing import RouteContext, iter_route_contexts
+from fastapi.routing import RouteContext
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
 from comfyfleet.api.cookies import COOKIES, require_same_origin, session_secret
@@ -167,13 +167,9 @@ class UnguardedRoute(Exception):
         super().__init__(f"these routes have no policy: {', '.join(paths)}. Add Depends(Public()) or a caller to each.")
 
 
-def require_policies(app: FastAPI, *, open_paths: frozenset[str]) -> None:
+def require_policies(routes: Iterable[RouteContext], *, open_paths: frozenset[str]) -> None:
     """Default deny: refuses an application in which a route, hidden ones included, has no policy."""
-    unguarded = [
-        str(route.path)
-        for route in iter_route_contexts(app.routes)
-        if route.path not in open_paths and not _has_policy(route)
-    ]
+    unguarded = [str(route.path) for route in routes if route.path not in open_paths and not _has_policy(route)]
     if unguarded:
         raise UnguardedRoute(unguarded)
 

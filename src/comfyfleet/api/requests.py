@@ -3,10 +3,10 @@
 import asyncio
 import re
 import time
+from collections.abc import Iterable
 
 import structlog
-from fastapi import FastAPI
-from fastapi.routing import iter_route_contexts
+from fastapi.routing import RouteContext
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
@@ -106,9 +106,9 @@ def _in_time(scope: Scope, receive: Receive) -> Receive:
     return receive_in_time
 
 
-def route_patterns(app: FastAPI) -> dict[int, str]:
+def route_patterns(routes: Iterable[RouteContext]) -> dict[int, str]:
     """Whole patterns by route: a route of an included router knows only its own part."""
-    return {id(each.original_route): str(each.path) for each in iter_route_contexts(app.routes)}
+    return {id(each.original_route): str(each.path) for each in routes}
 
 
 def _route(scope: Scope) -> str:
