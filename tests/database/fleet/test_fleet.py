@@ -23,8 +23,8 @@ from comfyfleet.kernel.errors import (
 from comfyfleet.kernel.ids import WorkflowId, new_id
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.kernel.secret import Secret
+from tests.builders import a_workflow
 from tests.conftest import ManualClock
-from tests.database.workflows.test_workflows import add
 
 RULES = FleetRules()
 
@@ -59,7 +59,7 @@ class Yard:
 
 @pytest.fixture
 async def yard(house: House) -> Yard:
-    workflow = await add(house, "face-swap")
+    workflow = await a_workflow(house, "face-swap")
     async with house.control_tx() as tx:
         made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
         await fleet.assign_workflow(tx, made.id, workflow.id)
@@ -76,7 +76,7 @@ async def test_a_worker_registers_through_its_fleet_and_is_known_by_its_token(ya
 
 async def test_what_it_may_run_follows_the_assignments(yard: Yard) -> None:
     made = await yard.register()
-    own = await add(yard.house, "upscale")
+    own = await a_workflow(yard.house, "upscale")
     other = await yard.register("i-2", fleet=None, own_workflows=[own.id])
     assert other.workflow_ids == {own.id}
     async with yard.house.control_tx() as tx:

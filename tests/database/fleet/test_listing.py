@@ -12,9 +12,9 @@ from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import FleetId, new_id
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.kernel.secret import Secret
+from tests.builders import a_workflow
 from tests.database.dispatch.test_queue import Holder, Queue
 from tests.database.fleet.test_fleet import Yard, yard
-from tests.database.workflows.test_workflows import add
 
 __all__ = ["yard"]
 
@@ -26,7 +26,7 @@ async def listed(house: House, wanted: WorkerFilter = WorkerFilter(), rows: int 
 
 async def test_workers_are_listed_with_fleet_load_and_leases(yard: Yard) -> None:
     made = await yard.register("i-1")
-    own = await add(yard.house, "upscale")
+    own = await a_workflow(yard.house, "upscale")
     await yard.register("i-2", fleet=None, own_workflows=[own.id])
     queue = Queue(yard.house)
     for _ in range(2):
@@ -58,7 +58,7 @@ async def test_workers_are_filtered_and_paged(yard: Yard) -> None:
 
 
 async def test_a_worker_shows_where_each_of_its_workflows_comes_from(yard: Yard) -> None:
-    own = await add(yard.house, "upscale")
+    own = await a_workflow(yard.house, "upscale")
     new = NewWorker("i-1", "10.0.0.7", capabilities={"vram_gb": 24}, providers=("self_hosted", "cloud"))
     async with yard.house.control_tx() as tx:
         await fleet.register_worker(tx, new, fleet=yard.fleet, own_workflows=[own.id], rules=yard.rules)
