@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
-from comfyfleet.api.tenant import files, keys, users, wallet, webhooks
+from comfyfleet.api.tenant import events, files, keys, users, wallet, webhooks
 
 
 def tenant_router() -> APIRouter:
     router = APIRouter(prefix="/api")
-    for part in (users, keys, wallet, files, webhooks):
+    for part in (users, keys, wallet, files, webhooks, events):
         router.include_router(part.router)
     return router
