@@ -21,7 +21,6 @@ from comfyfleet.api.policy import SignedUrl, require_policies
 from comfyfleet.api.requests import BodyLimit, RequestContext, route_patterns
 from comfyfleet.api.stopping import Stopping
 from comfyfleet.api.tenant import tenant_router
-from comfyfleet.api.tenant.events import install_nothing_more
 from comfyfleet.api.worker import WorkerEndpoints
 from comfyfleet.api.worker.openapi import describe_worker_endpoints
 from comfyfleet.house import House
@@ -54,7 +53,6 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
     if isinstance(house.store, LocalStore):
         app.include_router(objects_router(house.store, Depends(SignedUrl())))
     install_error_handlers(app)
-    install_nothing_more(app)
     _surround(app, options)
     require_policies(app, open_paths=OPEN_PATHS)
     app.state.patterns = route_patterns(app)

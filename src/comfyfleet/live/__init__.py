@@ -4,16 +4,18 @@ from comfyfleet.live.live import Live, Report
 from comfyfleet.live.model import STAGE_OVER, Cursor, Followed, Told
 from comfyfleet.live.outbox import Outbox
 from comfyfleet.live.states import find_followed
-from comfyfleet.live.watch import watch_job
+from comfyfleet.live.watch import PING, StillValid, watch_job
 from comfyfleet.live.watch_user import UserStream, parse_mark
 
 __all__ = [
+    "PING",
     "STAGE_OVER",
     "Cursor",
     "Followed",
     "Live",
     "Outbox",
     "Report",
+    "StillValid",
     "Told",
     "UserStream",
     "find_followed",

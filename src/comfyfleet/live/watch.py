@@ -1,9 +1,10 @@
 """What a reader is told of one job: where it stands, what was missed, then all as it happens, and how it ended."""
 
 import asyncio
+import itertools
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,13 +17,16 @@ from comfyfleet.live.subscription import Subscription
 
 # A revoked credential must not go on listening.
 CHECK_EVERY_S = 3.0
+# A proxy gives up on a connection on which nothing comes.
+PING_EVERY_S = 15.0
+PING = "ping"
 StillValid = Callable[[], Awaitable[bool]]
 _encode = msgspec.json.Encoder().encode
 
 
 async def watch_job(
     live: Live, job: Followed, cursor: Cursor | None, *, still_valid: StillValid, previews: bool = True
-) -> AsyncIterator[Told]:
+) -> AsyncGenerator[Told, None]:
     """Ends with the status in which the job ended; or with `stopping`; or when the credential does."""
     story = _Story(job, cursor or Cursor())
     with live.reading(Subscription(previews=previews), job.user_id) as reader:
@@ -35,7 +39,7 @@ async def watch_job(
         watchman = Watchman(still_valid)
         while not story.is_over:
             await reader.wait(within_s=CHECK_EVERY_S)
-            for told in story.read(reader):
+            for told in itertools.chain(watchman.ping(), story.read(reader)):
                 yield told
             if reader.closed:
                 yield stopping()
@@ -106,11 +110,16 @@ class _Story:
 
 
 class Watchman:
-    """Asks now and then whether the reader may still read."""
+    """Asks now and then whether the reader may still read, and shows it that the stream lives."""
 
     def __init__(self, still_valid: StillValid) -> None:
         self._still_valid = still_valid
-        self._asked_at = time.monotonic()
+        self._asked_at = self._pinged_at = time.monotonic()
+
+    def ping(self) -> Iterator[Told]:
+        if time.monotonic() - self._pinged_at >= PING_EVERY_S:
+            self._pinged_at = time.monotonic()
+            yield Told(PING, "")
 
     async def lets_pass(self) -> bool:
         if time.monotonic() - self._asked_at < CHECK_EVERY_S:

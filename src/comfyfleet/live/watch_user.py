@@ -1,7 +1,8 @@
 """What a reader is told of all of one user's jobs: every change of state, and progress."""
 
+import itertools
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from datetime import UTC, datetime, timedelta
 
 from comfyfleet.db import Database
@@ -43,7 +44,7 @@ class UserStream:
         self._cursors: dict[JobId, Cursor] = {}
         self._listed_at = 0.0
 
-    async def watch(self, since: datetime | None, *, still_valid: StillValid) -> AsyncIterator[Told]:
+    async def watch(self, since: datetime | None, *, still_valid: StillValid) -> AsyncGenerator[Told, None]:
         """First where the active ones stand; with `since`, also those that ended after it."""
         with self._live.reading(self._reader, self._user_id) as reader:
             self._live.hub.listen(reader, self._user_id)
@@ -56,15 +57,18 @@ class UserStream:
             watchman = Watchman(still_valid)
             while not reader.closed:
                 await reader.wait(within_s=LIST_AGAIN_S if reader.hinted else CHECK_EVERY_S)
-                for event in reader.take_events():
-                    for told in self._tell(event, lost=reader.take_lost()):
-                        yield told
-                for state in [*reader.take_states(), *await self._list_again()]:
-                    for told in self._move(state):
-                        yield told
+                again = await self._list_again()
+                for told in itertools.chain(watchman.ping(), self._read(again)):
+                    yield told
                 if not await watchman.lets_pass():
                     return
             yield stopping()
+
+    def _read(self, listed: list[JobState]) -> Iterator[Told]:
+        for event in self._reader.take_events():
+            yield from self._tell(event, lost=self._reader.take_lost())
+        for state in [*self._reader.take_states(), *listed]:
+            yield from self._move(state)
 
     async def _list(self, since: datetime | None) -> list[JobState]:
         """Those that this reader has not been told of and should be, the oldest first."""

@@ -1,91 +1,87 @@
 """A user's jobs, as they happen: one, or all of them."""
 
-from collections.abc import AsyncIterable
-from typing import Annotated
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Header, Request, Response
-from fastapi.sse import EventSourceResponse, ServerSentEvent
+from fastapi import APIRouter, Depends, Header, Response
+from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from comfyfleet import live
 from comfyfleet.api.policy import TenantCaller, TheHouse, home_of, is_still_valid
 from comfyfleet.kernel.ids import JobId
-from comfyfleet.live import Cursor, Followed, Told
+from comfyfleet.live import Cursor, Told
 from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter(tags=["events"])
 
 Reader = Annotated[Caller, Depends(TenantCaller(Scope.READ))]
 LastEventId = Annotated[str | None, Header(description="The id of the last event that was read; the rest follows.")]
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+OVER: dict[int | str, dict[str, Any]] = {204: {"description": "The end was read: an EventSource stays away."}}
+UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-class NothingMore(Exception):
-    """The reader has seen the end."""
+class LiveResponse(EventSourceResponse):
+    """FastAPI's own way to stream costs two tasks and two queues a reader, and ends with an error in the log when a
+    browser goes away while it writes. The framing is FastAPI's."""
+
+    def __init__(self, told: AsyncGenerator[Told, None]) -> None:
+        self._told = told
+        super().__init__(_framed(told), headers=UNBUFFERED)
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._told):
+            await super().__call__(scope, receive, send)
 
 
-async def followed_job(
-    job_id: JobId, caller: Reader, house: TheHouse, last_event_id: LastEventId = None
-) -> tuple[Followed, Cursor | None]:
-    """Before the stream begins: afterwards there is no way to say 404."""
+async def _framed(told: AsyncGenerator[Told, None]) -> AsyncGenerator[bytes, None]:
+    async for each in told:
+        yield (
+            format_sse_event(data_str=each.data, event=each.event, id=each.id)
+            if each.event != live.PING
+            else KEEPALIVE_COMMENT
+        )
+
+
+@router.get("/ai-jobs/{job_id}/events", response_class=LiveResponse, responses={**STREAM, **OVER})
+async def job_events(
+    job_id: JobId, caller: Reader, house: TheHouse, previews: bool = True, last_event_id: LastEventId = None
+) -> Response:
+    """One job as it happens: `status`, `queue`, `progress`, `node`, `preview`, `log`; the last is its final `status`.
+
+    `gap` says that something was missed. Sent again with `Last-Event-ID`, at any replica, it goes on from there."""
     home, cursor = home_of(caller), Cursor.parse(last_event_id)
     async with house.tenant_tx(home, read_only=True) as tx:
         job = await live.find_followed(tx, job_id, caller.user_id, pool=home.pool)
     if cursor is not None and cursor.stage == live.STAGE_OVER:
-        raise NothingMore
+        return Response(status_code=204)
     house.live.require_room(caller.user_id)
-    return job, cursor
+    valid = _validity(house, caller)
+    return LiveResponse(live.watch_job(house.live, job, cursor, still_valid=valid, previews=previews))
 
 
-async def roomy_reader(caller: Reader, house: TheHouse) -> Caller:
-    house.live.require_room(caller.user_id)
-    return caller
-
-
-@router.get(
-    "/ai-jobs/{job_id}/events",
-    response_class=EventSourceResponse,
-    responses={204: {"description": "The reader has seen the end: do not connect again."}},
-)
-async def job_events(
-    followed: Annotated[tuple[Followed, Cursor | None], Depends(followed_job)],
-    caller: Reader,
-    house: TheHouse,
-    previews: bool = True,
-) -> AsyncIterable[ServerSentEvent]:
-    """One job as it happens: `status`, `queue`, `progress`, `node`, `preview`, `log`; the last is its final `status`.
-
-    `gap` says that something was missed. Sent again with `Last-Event-ID`, at any replica, it goes on from there."""
-    job, cursor = followed
-    told = live.watch_job(house.live, job, cursor, still_valid=lambda: is_still_valid(house, caller), previews=previews)
-    async for each in told:
-        yield _sent(each)
-
-
-@router.get("/events", response_class=EventSourceResponse)
+@router.get("/events", response_class=LiveResponse, responses=STREAM)
 async def user_events(
-    caller: Annotated[Caller, Depends(roomy_reader)],
-    _reader: Reader,
-    house: TheHouse,
-    previews: bool = False,
-    last_event_id: LastEventId = None,
-) -> AsyncIterable[ServerSentEvent]:
+    caller: Reader, house: TheHouse, previews: bool = False, last_event_id: LastEventId = None
+) -> Response:
     """All of one's own jobs as they happen: each `status`, `queue`, `progress` and `node`, and `preview` on request.
 
     Begins with where the active ones stand; with `Last-Event-ID`, also those that ended since."""
     home = home_of(caller)
+    house.live.require_room(caller.user_id)
     stream = live.UserStream(
         house.live, tenant_id=home.tenant_id, user_id=caller.user_id, pool=home.pool, previews=previews
     )
-    since = live.parse_mark(last_event_id)
-    async for each in stream.watch(since, still_valid=lambda: is_still_valid(house, caller)):
-        yield _sent(each)
+    return LiveResponse(stream.watch(live.parse_mark(last_event_id), still_valid=_validity(house, caller)))
 
 
-def _sent(told: Told) -> ServerSentEvent:
-    return ServerSentEvent(event=told.event, raw_data=told.data, id=told.id)
+def _validity(house: TheHouse, caller: Caller) -> live.StillValid:
+    async def still_valid() -> bool:
+        return await is_still_valid(house, caller)
 
-
-def install_nothing_more(app: FastAPI) -> None:
-    @app.exception_handler(NothingMore)
-    async def on_nothing_more(_request: Request, _nothing: NothingMore) -> Response:
-        """An EventSource connects again when a stream ends, unless it is told so."""
-        return Response(status_code=204)
+    return still_valid
