@@ -141,6 +141,6 @@ async def test_one_user_has_so_many_streams_and_no_more(
         answer = await replica.client.get("/api/events", headers=owner.headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (429, "rate_limited")
     async with asyncio.timeout(10):
-        while replica.house.live._readers:  # a reader that hangs up is noticed
+        while replica.house.live._readers:  # noqa: ASYNC110 a reader that hangs up is noticed
             await asyncio.sleep(0.01)
     assert replica.house.live.hub.topics == []

@@ -62,7 +62,7 @@ async def test_the_stream_of_a_user_hears_of_jobs_made_elsewhere(
 ) -> None:
     async with reading(replica, owner) as reader:
         async with asyncio.timeout(10):
-            while owner.user.id not in other.house.live.hub._ears:
+            while owner.user.id not in other.house.live.hub._ears:  # noqa: ASYNC110 nobody is told
                 await asyncio.sleep(0.01)
         job_id = await stage.job_of(owner, replica=other)
         await reader.until("status", job_id=str(job_id), status="queued")

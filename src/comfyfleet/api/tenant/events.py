@@ -5,7 +5,8 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Response
-from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from starlette.responses import StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
@@ -26,9 +27,11 @@ OVER: dict[int | str, dict[str, Any]] = {204: {"description": "The end was read:
 UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-class LiveResponse(EventSourceResponse):
+class LiveResponse(StreamingResponse):
     """FastAPI's own way to stream costs two tasks and two queues a reader, and ends with an error in the log when a
     browser goes away while it writes. The framing is FastAPI's."""
+
+    media_type = "text/event-stream"
 
     def __init__(self, told: AsyncGenerator[Told, None]) -> None:
         self._told = told
