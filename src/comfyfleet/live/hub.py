@@ -28,7 +28,7 @@ class Ear(Protocol):
 class Hub:
     def __init__(self, origin: str, *, logs: Logs | None = None) -> None:
         self.origin = origin
-        self.logs = logs or Logs()
+        self.logs = logs if logs is not None else Logs()
         self._numbers = itertools.count(1)
         self._readers: dict[UUID, set[Subscription]] = {}
         self._ears: dict[UUID, set[Ear]] = {}

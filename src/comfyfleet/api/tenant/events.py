@@ -33,9 +33,9 @@ class LiveResponse(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, told: AsyncGenerator[Told, None]) -> None:
+    def __init__(self, told: AsyncGenerator[Told, None], status_code: int = 200) -> None:
         self._told = told
-        super().__init__(_framed(told), headers=UNBUFFERED)
+        super().__init__(_framed(told), status_code, headers=UNBUFFERED)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         async with aclosing(self._told):
