@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 import httpx2
 
@@ -90,7 +91,7 @@ class Worker:
 
     async def lease(self, replica: Replica) -> JobId:
         job = (await self.say(replica, "poll", max_concurrency=100, wait_seconds=10))["job"]
-        job_id = JobId(new_id().__class__(job["job_id"]))
+        job_id = JobId(UUID(job["job_id"]))
         self.jobs[job_id] = {"dispatch_id": job["dispatch_id"], "lease_token": job["lease_token"]}
         return job_id
 

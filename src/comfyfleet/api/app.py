@@ -21,6 +21,7 @@ from comfyfleet.api.policy import SignedUrl, require_policies
 from comfyfleet.api.requests import BodyLimit, RequestContext, route_patterns
 from comfyfleet.api.stopping import Stopping
 from comfyfleet.api.tenant import tenant_router
+from comfyfleet.api.validity import Validity
 from comfyfleet.api.worker import WorkerEndpoints
 from comfyfleet.api.worker.openapi import describe_worker_endpoints
 from comfyfleet.house import House
@@ -47,6 +48,7 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
     )
     app.state.house, app.state.options, app.state.upkeep = house, options, upkeep
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
+    app.state.validity = Validity()
     for router in (health.router, auth.router, payments.router, replicas.router, tenant_router(), operator_router()):
         app.include_router(router)
     app.include_router(door.router)

@@ -4,14 +4,16 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from comfyfleet import live
-from comfyfleet.api.policy import TenantCaller, TheHouse, home_of, is_still_valid
+from comfyfleet.api.policy import TenantCaller, TheHouse, home_of
+from comfyfleet.api.validity import Validity
+from comfyfleet.house import House
 from comfyfleet.kernel.ids import JobId
 from comfyfleet.live import Cursor, Told
 from comfyfleet.tenants import Caller, Scope
@@ -53,7 +55,12 @@ async def _framed(told: AsyncGenerator[Told, None]) -> AsyncGenerator[bytes, Non
 
 @router.get("/ai-jobs/{job_id}/events", response_class=LiveResponse, responses={**STREAM, **OVER})
 async def job_events(
-    job_id: JobId, caller: Reader, house: TheHouse, previews: bool = True, last_event_id: LastEventId = None
+    job_id: JobId,
+    caller: Reader,
+    house: TheHouse,
+    request: Request,
+    previews: bool = True,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """One job as it happens: `status`, `queue`, `progress`, `node`, `preview`, `log`; the last is its final `status`.
 
@@ -64,13 +71,13 @@ async def job_events(
     if cursor is not None and cursor.stage == live.STAGE_OVER:
         return Response(status_code=204)
     house.live.require_room(caller.user_id)
-    valid = _validity(house, caller)
+    valid = _validity(request, house, caller)
     return LiveResponse(live.watch_job(house.live, job, cursor, still_valid=valid, previews=previews))
 
 
 @router.get("/events", response_class=LiveResponse, responses=STREAM)
 async def user_events(
-    caller: Reader, house: TheHouse, previews: bool = False, last_event_id: LastEventId = None
+    caller: Reader, house: TheHouse, request: Request, previews: bool = False, last_event_id: LastEventId = None
 ) -> Response:
     """All of one's own jobs as they happen: each `status`, `queue`, `progress` and `node`, and `preview` on request.
 
@@ -80,11 +87,13 @@ async def user_events(
     stream = live.UserStream(
         house.live, tenant_id=home.tenant_id, user_id=caller.user_id, pool=home.pool, previews=previews
     )
-    return LiveResponse(stream.watch(live.parse_mark(last_event_id), still_valid=_validity(house, caller)))
+    return LiveResponse(stream.watch(live.parse_mark(last_event_id), still_valid=_validity(request, house, caller)))
 
 
-def _validity(house: TheHouse, caller: Caller) -> live.StillValid:
+def _validity(request: Request, house: House, caller: Caller) -> live.StillValid:
+    validity: Validity = request.app.state.validity
+
     async def still_valid() -> bool:
-        return await is_still_valid(house, caller)
+        return await validity.ask(house, caller)
 
     return still_valid
