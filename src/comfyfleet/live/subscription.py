@@ -47,6 +47,9 @@ class Subscription:
             self.hinted = True
             self._woken.set()
 
+    def wake(self) -> None:
+        self._woken.set()
+
     def close(self) -> None:
         self.closed = True
         self._woken.set()

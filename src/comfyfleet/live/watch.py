@@ -5,8 +5,9 @@ import itertools
 import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -36,15 +37,15 @@ async def watch_job(
             yield story.gap("a replica is gone, and what it had not passed on")
         for told in [*story.move(state), *story.replay(live, reader, previews=previews)]:
             yield told
-        watchman = Watchman(still_valid)
-        while not story.is_over:
-            await reader.wait(within_s=CHECK_EVERY_S)
-            for told in itertools.chain(watchman.ping(), story.read(reader)):
-                yield told
-            if reader.closed:
-                yield stopping()
-            if reader.closed or not await watchman.lets_pass():
-                return
+        with Watchman(still_valid, reader) as watchman:
+            while not story.is_over:
+                await reader.wait(within_s=CHECK_EVERY_S)
+                for told in itertools.chain(watchman.look(), story.read(reader)):
+                    yield told
+                if reader.closed:
+                    yield stopping()
+                if reader.closed or not watchman.lets_pass:
+                    return
         # What came with the end, or just before it.
         for told in [*story.read(reader), story.end()]:
             yield told
@@ -110,25 +111,38 @@ class _Story:
 
 
 class Watchman:
-    """Asks now and then whether the reader may still read, and shows it that the stream lives."""
+    """Asks now and then whether the reader may still read, and shows it that the stream lives.
 
-    def __init__(self, still_valid: StillValid) -> None:
-        self._still_valid = still_valid
+    It asks beside the stream: no event waits for a database.
+    """
+
+    def __init__(self, still_valid: StillValid, reader: Subscription) -> None:
+        self._still_valid, self._reader = still_valid, reader
         self._asked_at = self._pinged_at = time.monotonic()
+        self._asking: asyncio.Task[None] | None = None
+        self.lets_pass = True
 
-    def ping(self) -> Iterator[Told]:
-        if time.monotonic() - self._pinged_at >= PING_EVERY_S:
-            self._pinged_at = time.monotonic()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+
+    def look(self) -> Iterator[Told]:
+        now = time.monotonic()
+        if now - self._asked_at >= CHECK_EVERY_S and (self._asking is None or self._asking.done()):
+            self._asked_at = now
+            self._asking = asyncio.create_task(self._ask())
+        if now - self._pinged_at >= PING_EVERY_S:
+            self._pinged_at = now
             yield Told(PING, "")
 
-    async def lets_pass(self) -> bool:
-        if time.monotonic() - self._asked_at < CHECK_EVERY_S:
-            return True
-        self._asked_at = time.monotonic()
-        try:
-            return await self._still_valid()
-        except DatabaseUnavailable:
-            return True  # asked again in a moment
+    async def _ask(self) -> None:
+        with suppress(DatabaseUnavailable):  # asked again in a moment
+            self.lets_pass = await self._still_valid()
+        if not self.lets_pass:
+            self._reader.wake()
 
 
 def told_event(event: Event) -> str:

@@ -54,14 +54,14 @@ class UserStream:
             await self._live.catch_up()
             for told in self._replay():
                 yield told
-            watchman = Watchman(still_valid)
-            while not reader.closed:
-                await reader.wait(within_s=LIST_AGAIN_S if reader.hinted else CHECK_EVERY_S)
-                again = await self._list_again()
-                for told in itertools.chain(watchman.ping(), self._read(again)):
-                    yield told
-                if not await watchman.lets_pass():
-                    return
+            with Watchman(still_valid, reader) as watchman:
+                while not reader.closed:
+                    await reader.wait(within_s=LIST_AGAIN_S if reader.hinted else CHECK_EVERY_S)
+                    again = await self._list_again()
+                    for told in itertools.chain(watchman.look(), self._read(again)):
+                        yield told
+                    if not watchman.lets_pass:
+                        return
             yield stopping()
 
     def _read(self, listed: list[JobState]) -> Iterator[Told]:
