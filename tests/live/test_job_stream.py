@@ -63,6 +63,7 @@ async def test_a_reader_that_comes_back_gets_the_rest_once(replica: Replica, sta
     assert (await replica.client.get(f"/api/ai-jobs/{job_id}/events", headers=headers)).status_code == 204
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 async def test_after_a_restart_the_end_is_still_told(replica: Replica, stage: Stage, owner: Member) -> None:
     """What was in memory is gone, and whoever had read some of it is told that there is a gap."""
     job_id = await stage.job_of(owner)
@@ -74,6 +75,7 @@ async def test_after_a_restart_the_end_is_still_told(replica: Replica, stage: St
         assert [(each.event, each.data["status"]) for each in await reader.rest()] == [("status", "completed")]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 async def test_an_end_that_nobody_hinted_at_is_found(replica: Replica, stage: Stage, owner: Member) -> None:
     job_id = await stage.job_of(owner, queued=False)
     async with reading(replica, owner, job_id) as reader:
@@ -83,6 +85,7 @@ async def test_an_end_that_nobody_hinted_at_is_found(replica: Replica, stage: St
         await reader.until("status", status="processing")
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 async def test_a_failed_job_says_why_in_words_for_users(replica: Replica, stage: Stage, owner: Member) -> None:
     job_id = await stage.job_of(owner)
     await stage.worker.lease(replica)

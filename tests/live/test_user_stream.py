@@ -27,6 +27,7 @@ async def test_all_jobs_of_a_user_and_nobody_elses(replica: Replica, stage: Stag
     assert reader.values() == [3, 3]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 async def test_previews_come_on_request(replica: Replica, stage: Stage, owner: Member) -> None:
     job_id = await stage.job_of(owner)
     await stage.worker.lease(replica)
