@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import socket
 import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -24,6 +25,7 @@ from comfyfleet.fleet import FleetRules
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import AlreadyExists, NotFound, SchemaTrouble
 from comfyfleet.kernel.secret import Secret, new_secret
+from comfyfleet.live import Live
 from comfyfleet.media.model import MediaRules
 from comfyfleet.media.probe import Prober
 from comfyfleet.settings import KEY_CHARS_MIN, Settings, SettingsError
@@ -72,14 +74,17 @@ def build_house(
         pool_size=DESK_CONNECTIONS,
         prepares=settings.prepare_statements,
     )
+    central = database("central", settings.central_url())
+    databases = {name: database(name, url) for name, url in pools.items()}
     return House(
-        central=database("central", settings.central_url()),
-        pools={name: database(name, url) for name, url in pools.items()},
+        central=central,
+        pools=databases,
         default_pool=settings.default_pool or next(iter(pools)),
         store=_build_store(settings, signing_key),
         links=LinkSigner(signing_key, public_url(settings)),
         postbox=Postbox(_secret(settings.smtp_url), settings.mail_from) if settings.smtp_url else None,
         desk=Desk(desk_database, signer=leases, rules=rules),
+        live=Live(central, databases, url=replica_url(settings), signing_key=signing_key),
         leases=leases,
         chain=ChainSigner(signing_key),
         queue_rules=rules,
@@ -170,6 +175,19 @@ def public_url(settings: Settings) -> str:
 def address_of(settings: Settings) -> str:
     host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104 compared, not bound
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+
+
+def replica_url(settings: Settings) -> str:
+    """Where other replicas reach this one. On all addresses of the machine: at the one that its name leads to."""
+    if settings.replica_url:
+        return settings.replica_url
+    if settings.host not in ("0.0.0.0", "::", ""):  # noqa: S104 compared, not bound
+        return address_of(settings)
+    try:
+        host = socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return address_of(settings)
+    return f"http://{host}:{settings.port}"
 
 
 def tell_address(settings: Settings) -> None:

@@ -9,6 +9,7 @@ from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
 from comfyfleet.kernel.errors import DatabaseUnavailable
+from comfyfleet.live import Live
 from comfyfleet.media.model import MediaRules
 from comfyfleet.media.probe import Prober
 from comfyfleet.storage import ObjectStore
@@ -25,6 +26,7 @@ class House:
     links: LinkSigner
     postbox: Postbox | None
     desk: Desk
+    live: Live
     leases: LeaseSigner
     chain: ChainSigner
     queue_rules: QueueRules = field(default_factory=QueueRules)
@@ -58,6 +60,7 @@ class House:
 
     async def close(self) -> None:
         await self.store.close()
+        await self.live.stop()
         await self.desk.close()
         for database in self.databases():
             await database.close()

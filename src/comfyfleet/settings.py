@@ -63,6 +63,11 @@ class Settings(BaseSettings):
     public_url: str | None = Field(
         None, description="How users reach this server, such as `https://fleet.example.com`. Default: host and port."
     )
+    replica_url: str | None = Field(
+        None,
+        description="How other replicas reach this one, such as `http://10.0.0.5:8700`, to pass live events on. "
+        "Default: the address and port it listens on.",
+    )
     trusted_proxies: list[str] = Field(
         ["127.0.0.1"], description="Addresses whose `X-Forwarded-*` headers are believed."
     )
@@ -158,7 +163,7 @@ class Settings(BaseSettings):
     log_format: Literal["auto", "json", "console"] = Field("auto", description="`auto`: console on a terminal.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least level to log.")
 
-    @field_validator("public_url", "s3_endpoint_url")
+    @field_validator("public_url", "replica_url", "s3_endpoint_url")
     @classmethod
     def _is_a_web_address(cls, value: str | None) -> str | None:
         if value is None:

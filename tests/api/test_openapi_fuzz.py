@@ -36,7 +36,8 @@ from tests.builders import a_key, a_member, a_tenant, a_user, a_workflow, an_eff
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "16"))
 # What the server says by itself of bytes that are no HTTP, such as a raw control character in the address.
 NOT_HTTP = "Invalid HTTP request received."
-ENDLESS = {"/api/admin/live"}  # a stream; tests/journeys/test_server_process.py reads it
+# Streams; tests/journeys/test_server_process.py and tests/live read them.
+ENDLESS = {"/api/admin/live", "/api/events", "/api/ai-jobs/{job_id}/events"}
 NO_LIMITS = ApiOptions(
     requests_per_minute_per_key=10**9,
     requests_per_minute_per_tenant=10**9,

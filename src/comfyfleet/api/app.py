@@ -1,5 +1,6 @@
 """The HTTP application: three routers that share nothing, and default deny."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,7 +10,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 
 from comfyfleet import __version__
-from comfyfleet.api import auth, door, health, payments
+from comfyfleet.api import auth, door, health, payments, replicas
 from comfyfleet.api.background import Background
 from comfyfleet.api.describe_errors import describe_errors
 from comfyfleet.api.errors import install_error_handlers
@@ -21,6 +22,7 @@ from comfyfleet.api.policy import SignedUrl, require_policies
 from comfyfleet.api.requests import BodyLimit, RequestContext, route_patterns
 from comfyfleet.api.stopping import Stopping
 from comfyfleet.api.tenant import tenant_router
+from comfyfleet.api.validity import Validity
 from comfyfleet.api.worker import WorkerEndpoints
 from comfyfleet.api.worker.openapi import describe_worker_endpoints
 from comfyfleet.house import House
@@ -43,7 +45,8 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
     )
     app.state.house, app.state.options, app.state.upkeep = house, options, upkeep
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
-    for router in (health.router, auth.router, payments.router, tenant_router(), operator_router()):
+    app.state.validity = Validity()
+    for router in (health.router, auth.router, payments.router, replicas.router, tenant_router(), operator_router()):
         app.include_router(router)
     app.include_router(door.router)
     if isinstance(house.store, LocalStore):
@@ -79,13 +82,22 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     house: House = app.state.house
     upkeep: Background | None = app.state.upkeep
     house.desk.start()
+    house.live.start()
+    ending_streams = asyncio.create_task(_end_streams(app.state.stopping, house))
     if upkeep is not None:
         upkeep.start()
     try:
         yield
     finally:
+        ending_streams.cancel()
         # Those who wait go first: they would keep the server from stopping.
         await house.desk.stop()
+        await house.live.stop()
         if upkeep is not None:
             await upkeep.stop()
         await house.close()
+
+
+async def _end_streams(stopping: Stopping, house: House) -> None:
+    await stopping.wait()
+    house.live.close_streams()

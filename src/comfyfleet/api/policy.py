@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import BackgroundTasks, Depends, Request, Security
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import RouteContext
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import WebSocketException
+from starlette.websockets import WebSocket
 
 from comfyfleet.api.cookies import COOKIES, require_same_origin, session_secret
 from comfyfleet.api.limits import RateLimits
@@ -21,6 +24,7 @@ from comfyfleet.tenants.credentials import authenticate_key, authenticate_sessio
 from comfyfleet.tenants.lifecycle import TenantStatus
 
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+POLICY_VIOLATION = 1008
 
 _key = HTTPBearer(auto_error=False, scheme_name="key", description="An API key: `cf_…`.")
 _cookie = APIKeyCookie(name=COOKIES[0], auto_error=False, scheme_name="session", description="A web login.")
@@ -62,6 +66,20 @@ class SignedUrl(Policy):
 
     async def __call__(self) -> None:
         return None
+
+
+class PeerReplica(Policy):
+    """Another process of this installation, which shows that it holds the installation's key."""
+
+    async def __call__(self, websocket: WebSocket) -> UUID:
+        house: House = websocket.app.state.house
+        scheme, _, token = websocket.headers.get("authorization", "").partition(" ")
+        try:
+            if scheme != "Replica":
+                raise Forbidden
+            return house.live.signer.require(Secret(token), called=house.live.me.id)
+        except Forbidden:
+            raise WebSocketException(POLICY_VIOLATION) from None
 
 
 async def known_caller(

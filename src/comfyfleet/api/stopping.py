@@ -17,6 +17,10 @@ class Stopping:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._event.set)
 
+    async def wait(self) -> None:
+        """Until the server is stopping."""
+        await self._event.wait()
+
     async def pause(self, seconds: float) -> bool:
         """Wait; True if the server is stopping."""
         try:

@@ -12,7 +12,7 @@ from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.house import House
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
-from comfyfleet.kernel.ids import SettlementId, TenantId
+from comfyfleet.kernel.ids import JobId, SettlementId, TenantId
 
 NAME = "apply_settlements"
 EVERY_S = 2.0
@@ -64,6 +64,8 @@ async def _apply_all(house: House, group: list[Settlement], *, chance: random.Ra
         raise
     except Exception:
         return [each.id for each in group if await _apply(house, each, chance=chance.random())]
+    for each in group:
+        house.live.changed(JobId(each.dispatch_id))
     return [each.id for each in group]
 
 
@@ -72,6 +74,7 @@ async def _apply(house: House, settlement: Settlement, *, chance: float) -> bool
     try:
         async with house.pool(settlement.pool).tenant_tx(settlement.tenant_id) as tx:
             await jobs.apply_settlement(tx, settlement)
+        house.live.changed(JobId(settlement.dispatch_id))
         return True
     except Unavailable:
         raise

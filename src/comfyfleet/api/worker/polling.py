@@ -10,7 +10,7 @@ from comfyfleet.desk import Poll
 from comfyfleet.dispatch import Beat, Grant, Holder, LeaseProof
 from comfyfleet.fleet import Worker
 from comfyfleet.kernel.errors import FleetError, InvalidInput, LeaseLost
-from comfyfleet.kernel.ids import DispatchId
+from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.wire import worker_v1 as wire
 
@@ -33,6 +33,8 @@ async def poll(call: Call) -> wire.PollReply:
         ),
         wait_s=asked.wait_seconds,
     )
+    if grant is not None:
+        call.house.live.changed(JobId(grant.dispatch_id))
     return wire.PollReply(job=_job(grant, call) if grant else None)
 
 

@@ -28,6 +28,7 @@ from comfyfleet.db.tables.fleet import (
 )
 from comfyfleet.db.tables.jobs import ai_jobs, submissions
 from comfyfleet.db.tables.ledger import token_transactions, token_wallets
+from comfyfleet.db.tables.live import replicas
 from comfyfleet.db.tables.storage import files
 from comfyfleet.db.tables.tenants import api_keys, one_time_links, tenants, users, web_sessions
 from comfyfleet.db.tables.videos import videos
@@ -54,6 +55,7 @@ __all__ = [
     "fleet_secrets",
     "lanes",
     "one_time_links",
+    "replicas",
     "settlements",
     "submissions",
     "tenant_audit_heads",

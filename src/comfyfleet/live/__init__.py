@@ -1,0 +1,24 @@
+"""Live events: what workers report on a job's way reaches whoever watches it, at whichever replica."""
+
+from comfyfleet.live.live import Live, Report
+from comfyfleet.live.model import STAGE_OVER, Cursor, Followed, Told
+from comfyfleet.live.outbox import Outbox
+from comfyfleet.live.states import find_followed
+from comfyfleet.live.watch import PING, StillValid, watch_job
+from comfyfleet.live.watch_user import UserStream, parse_mark
+
+__all__ = [
+    "PING",
+    "STAGE_OVER",
+    "Cursor",
+    "Followed",
+    "Live",
+    "Outbox",
+    "Report",
+    "StillValid",
+    "Told",
+    "UserStream",
+    "find_followed",
+    "parse_mark",
+    "watch_job",
+]

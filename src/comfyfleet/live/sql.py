@@ -1,0 +1,113 @@
+"""Statements by which watched jobs are read, and by which replicas find each other."""
+
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
+from comfyfleet.db.scope import BOUND_TENANT
+from comfyfleet.db.tables import ai_job_dispatches, ai_jobs, effects, replicas
+from comfyfleet.dispatch.lifecycle import DispatchStatus
+from comfyfleet.kernel.ids import JobId, UserId, WorkflowId
+
+j, d, e, r = ai_jobs, ai_job_dispatches, effects, replicas
+
+WATCHED = (
+    j.c.id,
+    j.c.tenant_id,
+    j.c.user_id,
+    j.c.workflow_id,
+    j.c.provider,
+    j.c.status,
+    j.c.expected_s,
+    j.c.error_message,
+    j.c.error_class,
+    j.c.created_at,
+    j.c.started_at,
+    j.c.completed_at,
+)
+
+
+# ── jobs ────────────────────────────────────────────────────────────────────────────────────
+
+
+def job_of(job_id: JobId, user_id: UserId) -> sa.Select[Any]:
+    return sa.select(j.c.id, j.c.tenant_id, j.c.user_id).where(
+        j.c.tenant_id == BOUND_TENANT, j.c.id == job_id, j.c.user_id == user_id
+    )
+
+
+def newest_of(user_id: UserId, *, rows: int) -> sa.Select[Any]:
+    return (
+        sa.select(*WATCHED, now().label("read_at"))
+        .where(j.c.tenant_id == BOUND_TENANT, j.c.user_id == user_id)
+        .order_by(j.c.id.desc())
+        .limit(rows)
+    )
+
+
+@cache
+def watched_jobs() -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()})
+    return sa.select(*WATCHED, now().label("read_at")).select_from(b).join(j, j.c.id == b.c.id)
+
+
+@cache
+def places(*, ahead_max: int) -> sa.Select[Any]:
+    """Where each stands; of those that wait, how many are leased before it. The count ends at `ahead_max`: the walk
+    along the index must not grow with the queue."""
+    b, front = batch_rows("b", {"id": sa.Uuid()}), d.alias("front")
+    before = (
+        sa.select(front.c.id)
+        .where(
+            front.c.lane == d.c.lane,
+            front.c.status == constant(DispatchStatus.QUEUED),
+            sa.tuple_(front.c.fair_tag, front.c.seq) < sa.tuple_(d.c.fair_tag, d.c.seq),
+        )
+        .order_by(front.c.fair_tag, front.c.seq)
+        .limit(ahead_max)
+        .correlate(d)
+        .subquery("before")
+    )
+    count = sa.select(sa.func.count()).select_from(before).scalar_subquery()
+    ahead = sa.case((d.c.status == constant(DispatchStatus.QUEUED), count), else_=0)
+    return sa.select(d.c.id, d.c.status, ahead.label("ahead")).select_from(b).join(d, d.c.id == b.c.id)
+
+
+def past_times(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
+    """What jobs of these workflows took last, by their effects."""
+    return (
+        sa.select(e.c.workflow_id, sa.func.avg(e.c.last_processing_time_seconds).label("past_s"))
+        .where(e.c.workflow_id.in_(workflow_ids), e.c.last_processing_time_seconds.is_not(None))
+        .group_by(e.c.workflow_id)
+    )
+
+
+# ── replicas ────────────────────────────────────────────────────────────────────────────────
+
+
+def add_replica(replica_id: UUID, url: str) -> sa.Insert:
+    return insert_once(r).values(id=replica_id, url=url, started_at=now(), seen_at=now())
+
+
+def touch_replica(replica_id: UUID) -> sa.Update:
+    return sa.update(r).where(r.c.id == replica_id).values(seen_at=now()).returning(r.c.id)
+
+
+def other_replicas(replica_id: UUID, *, within_s: float, rows: int) -> sa.Select[Any]:
+    return (
+        sa.select(r.c.id, r.c.url)
+        .where(r.c.id != replica_id, r.c.seen_at > seconds_from_now(-within_s))
+        .order_by(r.c.id)
+        .limit(rows)
+    )
+
+
+def remove_replica(replica_id: UUID) -> sa.Delete:
+    return sa.delete(r).where(r.c.id == replica_id)
+
+
+def forget_replicas(*, age_s: float) -> sa.Delete:
+    return sa.delete(r).where(r.c.seen_at < seconds_from_now(-age_s))

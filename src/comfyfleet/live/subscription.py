@@ -1,0 +1,93 @@
+"""One reader's mailbox. A reader that is too slow loses previews first, then the oldest events, and is told so."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from uuid import UUID
+
+from comfyfleet.live.model import Event, JobState
+
+PENDING_MAX = 256
+
+
+class Subscription:
+    def __init__(self, *, previews: bool = True, kinds: frozenset[str] | None = None, home: UUID | None = None) -> None:
+        """`kinds`: None for all of them. `home`: the topic whose hints say that there is more to listen to."""
+        self._previews, self._kinds, self._home = previews, kinds, home
+        self._events: deque[Event] = deque()
+        self._latest_previews: dict[UUID, Event] = {}
+        self._states: dict[UUID, JobState] = {}
+        self._woken = asyncio.Event()
+        self.topics: set[UUID] = set()
+        self.lost = 0
+        self.hinted = False
+        self.closed = False
+
+    def put(self, event: Event) -> None:
+        if event.is_preview:
+            if self._previews:
+                self._latest_previews[event.topic] = event
+                self._woken.set()
+            return
+        if self._kinds is not None and event.kind not in self._kinds:
+            return
+        self._events.append(event)
+        if len(self._events) > PENDING_MAX:
+            self._latest_previews.clear()
+            self._events.popleft()
+            self.lost += 1
+        self._woken.set()
+
+    def put_state(self, state: JobState) -> None:
+        self._states[state.job_id] = state
+        self._woken.set()
+
+    def hint(self, topic: UUID) -> None:
+        if topic == self._home:
+            self.hinted = True
+            self._woken.set()
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def close(self) -> None:
+        self.closed = True
+        self._woken.set()
+
+    def take_events(self) -> Iterator[Event]:
+        """One at a time, as the reader goes: what comes meanwhile finds the mailbox emptier. Not for ever: other things
+        are to be told too."""
+        for _ in range(PENDING_MAX):
+            if self._events:
+                yield self._events.popleft()
+            elif self._latest_previews:
+                yield self._latest_previews.pop(next(iter(self._latest_previews)))
+            else:
+                return
+        self._woken.set()
+
+    def take_states(self) -> list[JobState]:
+        states, self._states = list(self._states.values()), {}
+        return states
+
+    def take_lost(self) -> int:
+        lost, self.lost = self.lost, 0
+        return lost
+
+    def forget(self, topic: UUID) -> None:
+        self._latest_previews.pop(topic, None)
+        self._states.pop(topic, None)
+
+    def clear_events(self) -> None:
+        self._events.clear()
+        self._latest_previews.clear()
+        self.lost = 0
+
+    async def wait(self, *, within_s: float) -> None:
+        """Until there is something, or the time is over."""
+        try:
+            async with asyncio.timeout(within_s):
+                await self._woken.wait()
+        except TimeoutError:
+            return
+        self._woken.clear()

@@ -1,0 +1,60 @@
+"""All jobs of one user in one stream."""
+
+import pytest
+
+from tests.builders import Member, a_member
+from tests.watching import Replica, Stage, reading
+
+
+async def test_all_jobs_of_a_user_and_nobody_elses(replica: Replica, stage: Stage, owner: Member) -> None:
+    before = await stage.job_of(owner)
+    async with reading(replica, owner) as reader:
+        await reader.until("status", job_id=str(before), status="queued")
+        stranger = await stage.job_of(await a_member(replica.house))
+        later = await stage.job_of(owner)
+        await reader.until("status", job_id=str(later), status="queued")
+        leased = {await stage.worker.lease(replica) for _ in range(3)}
+        assert leased == {before, later, stranger}
+        for job_id in leased:
+            await stage.worker.report(replica, job_id, 1, kind="preview")
+            await stage.worker.report(replica, job_id, 2, kind="log")
+            await stage.worker.report(replica, job_id, 3)
+        for job_id in (before, later):
+            await stage.worker.complete(replica, job_id)
+            await reader.until("status", job_id=str(job_id), status="completed")
+    assert {each.data["job_id"] for each in reader.read} == {str(before), str(later)}
+    assert {each.event for each in reader.read} == {"status", "queue", "progress"}
+    assert reader.values() == [3, 3]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_previews_come_on_request(replica: Replica, stage: Stage, owner: Member) -> None:
+    job_id = await stage.job_of(owner)
+    await stage.worker.lease(replica)
+    async with reading(replica, owner, previews="true") as reader:
+        await reader.until("status", status="processing")
+        await stage.worker.report(replica, job_id, 7, kind="preview")
+        assert (await reader.until("preview")).data["data"] == {"value": 7}
+
+
+async def test_who_comes_back_hears_of_what_ended_meanwhile(replica: Replica, stage: Stage, owner: Member) -> None:
+    ended, running = await stage.job_of(owner), await stage.job_of(owner)
+    async with reading(replica, owner) as reader:
+        seen = await reader.until("status", job_id=str(running))
+    for _ in range(2):
+        await stage.worker.lease(replica)
+    await stage.worker.report(replica, running, 1, 2)
+    await stage.worker.complete(replica, ended)
+    async with reading(replica, owner, after=seen.id) as again:
+        await again.until("progress", value=2)
+    told = {each.data["job_id"]: each.data["status"] for each in again.read if each.event == "status"}
+    assert told[str(ended)] == "completed"
+    assert again.values() == [2]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_a_garbled_id_is_as_none(replica: Replica, stage: Stage, owner: Member) -> None:
+    job_id = await stage.job_of(owner)
+    for garbage in ("x", "2026-01-01T00:00:00", "9" * 300):
+        async with reading(replica, owner, after=garbage) as reader:
+            await reader.until("status", job_id=str(job_id))

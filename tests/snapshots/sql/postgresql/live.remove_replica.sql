@@ -1,0 +1,3 @@
+DELETE
+FROM replicas
+WHERE replicas.id = %(id_1)s::UUID

@@ -1,0 +1,11 @@
+SELECT ai_job_dispatches.id, ai_job_dispatches.status, CASE WHEN (ai_job_dispatches.status = 'queued') THEN (SELECT count(*) AS count_1
+FROM (SELECT front.id AS id
+FROM ai_job_dispatches AS front
+WHERE front.lane = ai_job_dispatches.lane
+AND front.status = 'queued'
+AND (front.fair_tag, front.seq) < (ai_job_dispatches.fair_tag, ai_job_dispatches.seq)
+ORDER BY front.fair_tag, front.seq
+LIMIT ? OFFSET ?) AS "before") ELSE ? END AS ahead
+FROM (SELECT replace(json_extract(value, '$.id'), '-', '') AS id
+FROM json_each(?)) AS b
+JOIN ai_job_dispatches ON ai_job_dispatches.id = b.id
