@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
-from comfyfleet.api.tenant import effects, files, keys, users, videos, wallet, webhooks
+from comfyfleet.api.tenant import effects, files, jobs, keys, users, videos, wallet, webhooks
 
 
 def tenant_router() -> APIRouter:
     router = APIRouter(prefix="/api")
-    for part in (users, keys, wallet, files, videos, effects, webhooks):
+    for part in (users, keys, wallet, files, videos, effects, jobs, webhooks):
         router.include_router(part.router)
     return router
