@@ -23,6 +23,7 @@ from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
 from comfyfleet.house import House
+from comfyfleet.jobs import JobRules
 from comfyfleet.kernel.errors import AlreadyExists, NotFound, SchemaTrouble
 from comfyfleet.kernel.secret import Secret, new_secret
 from comfyfleet.live import Live
@@ -89,6 +90,7 @@ def build_house(
         chain=ChainSigner(signing_key),
         queue_rules=rules,
         fleet_rules=_fleet_rules(settings),
+        job_rules=JobRules(settings.max_active_jobs_per_user, settings.max_job_priority),
         prober=Prober(_media_rules(settings)),
     )
 

@@ -1,5 +1,7 @@
 """What a running control plane has: its databases, its object store, its keys. Built by `bootstrap`, used by edges."""
 
+import base64
+import hmac
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
@@ -8,7 +10,9 @@ from comfyfleet.db import ControlTx, Database, PoolTx, TenantTx
 from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
+from comfyfleet.jobs import JobRules
 from comfyfleet.kernel.errors import DatabaseUnavailable
+from comfyfleet.kernel.secret import Secret
 from comfyfleet.live import Live
 from comfyfleet.media.model import MediaRules
 from comfyfleet.media.probe import Prober
@@ -31,6 +35,7 @@ class House:
     chain: ChainSigner
     queue_rules: QueueRules = field(default_factory=QueueRules)
     fleet_rules: FleetRules = field(default_factory=FleetRules)
+    job_rules: JobRules = field(default_factory=JobRules)
     prober: Prober = field(default_factory=lambda: Prober(MediaRules()))
 
     def control_tx(self, *, read_only: bool = False) -> AbstractAsyncContextManager[ControlTx]:
@@ -54,6 +59,12 @@ class House:
             # A tenant placed in a pool that the settings no longer name.
             raise DatabaseUnavailable(name)
         return self.pools[name]
+
+    def webhook_secret(self, home: Home) -> Secret:
+        """By which deliveries to the URLs of a tenant's jobs are signed; made when asked for, never kept."""
+        facts = b"comfyfleet.webhook:" + home.tenant_id.bytes
+        mac = hmac.digest(self.leases.signing_key.reveal().encode(), facts, "sha256")
+        return Secret("whsec_" + base64.b64encode(mac).decode())
 
     def databases(self) -> list[Database]:
         return [self.central, *self.pools.values()]

@@ -142,6 +142,8 @@ class Settings(BaseSettings):
     lease_ttl_s: float = Field(90.0, ge=1, le=86_400, description="How long a lease lives after a heartbeat.")
     lease_grace_s: float = Field(15.0, ge=1, le=3600, description="How long one lives that no heartbeat has confirmed.")
     lease_ahead: int = Field(1, ge=0, le=100, description="Leases a worker may hold beyond what it runs at once.")
+    max_active_jobs_per_user: int = Field(5, ge=1, le=10_000, description="Jobs a user may have queued or running.")
+    max_job_priority: int = Field(10, ge=0, le=100, description="The highest priority a tenant may ask for.")
     max_attempts: int = Field(3, ge=1, le=100, description="Leases a job may use up before it fails.")
     max_releases: int = Field(20, ge=0, le=1000, description="How often a worker may give a job back for nothing.")
     run_deadline_s: float = Field(3600.0, ge=1, description="The longest run, for workflows that name none.")

@@ -10,17 +10,15 @@ import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 
-from comfyfleet import fleet, jobs
+from comfyfleet import fleet
 from comfyfleet.db.tables import CENTRAL, TENANT, settlements
-from comfyfleet.dispatch import Provider
 from comfyfleet.dispatch.settlements import park
 from comfyfleet.fleet import FleetRules, NewWorker
 from comfyfleet.house import House
-from comfyfleet.jobs import NewJob
-from comfyfleet.kernel.ids import JobId, SettlementId, WorkflowId, new_id
+from comfyfleet.kernel.ids import SettlementId, new_id
 from comfyfleet.tenants import Role
 from tests.api.asking import Operation, at, fault, operations
-from tests.builders import Member, a_member, a_user, a_workflow, an_effect, an_operator_key
+from tests.builders import Member, a_member, a_user, a_workflow, an_effect, an_operator_key, credit
 from tests.database.dispatch.test_queue import Queue
 from tests.database.videos.shelf import a_video
 
@@ -74,6 +72,13 @@ async def a_key_id(client: httpx2.AsyncClient, owner: Member) -> str:
     return str(made.json()["key"]["id"])
 
 
+async def a_job(client: httpx2.AsyncClient, owner: Member) -> str:
+    body = {"effect": "canary"}
+    made = await client.post("/api/ai-jobs", json=body, headers=owner.headers)
+    assert made.status_code == 201, made.text
+    return str(made.json()["id"])
+
+
 async def a_webhook(client: httpx2.AsyncClient, owner: Member) -> tuple[str, str]:
     """An endpoint, and a delivery to it."""
     made = await client.post("/api/webhooks", json={"url": "https://example.com/hook"}, headers=owner.headers)
@@ -81,19 +86,6 @@ async def a_webhook(client: httpx2.AsyncClient, owner: Member) -> tuple[str, str
     assert (await client.post(f"/api/webhooks/{endpoint_id}/test", headers=owner.headers)).status_code == 202
     log = await client.get(f"/api/webhooks/{endpoint_id}/deliveries", headers=owner.headers)
     return str(endpoint_id), str(log.json()["deliveries"][0]["id"])
-
-
-async def a_job(house: House, owner: Member) -> JobId:
-    new = NewJob(
-        id=JobId(new_id()),
-        user_id=owner.user.id,
-        workflow_id=WorkflowId(new_id()),
-        structure_hash="structure-1",
-        provider=Provider.SELF_HOSTED,
-        payload={"workflow": {}},
-    )
-    async with house.tenant_tx(owner.tenant) as tx:
-        return (await jobs.create_job(tx, new)).id
 
 
 async def a_parked_settlement(house: House) -> SettlementId:
@@ -138,6 +130,9 @@ async def world(client: httpx2.AsyncClient, house: House) -> World:
     operator = await a_user(house, None, Role.OPERATOR)
     session = {"admin": admin.headers, "member": member.headers}
     endpoint_id, delivery_id = await a_webhook(client, victim)
+    await credit(house, victim.tenant, victim.user, 100)
+    await credit(house, colleague.tenant, colleague.user, 100)
+    await an_effect(house, "canary")
     return World(
         attackers=session,
         foreign={
@@ -159,8 +154,8 @@ async def world(client: httpx2.AsyncClient, house: House) -> World:
                 "a colleague's video": (await a_video(house, colleague)).id,
             },
             "job_id": {
-                "another tenant's job": await a_job(house, victim),
-                "a colleague's job": await a_job(house, colleague),
+                "another tenant's job": await a_job(client, victim),
+                "a colleague's job": await a_job(client, colleague),
             },
             "tenant_id": {"another tenant": victim.tenant.id, "the attacker's own": admin.tenant.id},
             **await the_operators_things(house),

@@ -20,6 +20,7 @@ from comfyfleet.desk.live import LiveEvents
 from comfyfleet.desk.polls import Poll, Polls
 from comfyfleet.desk.presence import FLUSH_EVERY_S, Presence
 from comfyfleet.desk.roster import Roster
+from comfyfleet.desk.starts import Starts
 from comfyfleet.dispatch import (
     Beat,
     Ended,
@@ -56,6 +57,7 @@ class Desk:
         self.roster = Roster(central)
         self.presence = Presence(central)
         self.live = LiveEvents()
+        self.starts = Starts()
         self.diary = Diary(central)
         self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))
         self._beats: Coalescer[Sequence[Beat], Extensions] = Coalescer(self._extend)

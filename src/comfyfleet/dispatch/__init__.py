@@ -6,7 +6,14 @@ from comfyfleet.dispatch.enqueue import enqueue_dispatches
 from comfyfleet.dispatch.everywhere import may_fail_everywhere
 from comfyfleet.dispatch.expire import expire_leases, fail_overdue, promote_delayed
 from comfyfleet.dispatch.failures import FailureClass
-from comfyfleet.dispatch.finish import Report, complete_dispatches, fail_dispatch, find_dispatch, require_dispatch
+from comfyfleet.dispatch.finish import (
+    Report,
+    complete_dispatches,
+    fail_dispatch,
+    find_dispatch,
+    find_dispatches,
+    require_dispatch,
+)
 from comfyfleet.dispatch.floors import Floors
 from comfyfleet.dispatch.heartbeat import Beat, Extended, extend_leases
 from comfyfleet.dispatch.lanes import LaneBook
@@ -82,6 +89,7 @@ __all__ = [
     "fail_dispatch",
     "fail_overdue",
     "find_dispatch",
+    "find_dispatches",
     "get_dispatch",
     "lease_dispatches",
     "list_blocks",

@@ -96,6 +96,11 @@ async def find_dispatch(tx: ControlTx, dispatch_id: DispatchId) -> Dispatch | No
     return Dispatch.from_row(row) if row is not None else None
 
 
+async def find_dispatches(tx: ControlTx, dispatch_ids: Sequence[DispatchId]) -> list[Dispatch]:
+    """Those that are there."""
+    return [Dispatch.from_row(row) for row in await tx.all(sql.by_ids(list(dispatch_ids)))] if dispatch_ids else []
+
+
 async def require_dispatch(tx: ControlTx, dispatch_id: DispatchId) -> Dispatch:
     found = await find_dispatch(tx, dispatch_id)
     if found is None:

@@ -271,6 +271,11 @@ def by_id(dispatch_id: DispatchId) -> sa.Select[Any]:
     return sa.select(*d.c).where(d.c.id == dispatch_id)
 
 
+def by_ids(dispatch_ids: list[DispatchId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in dispatch_ids])
+    return sa.select(*d.c).join(b, b.c.id == d.c.id)
+
+
 def attempts_of(dispatch_id: DispatchId) -> sa.Select[Any]:
     return sa.select(*a.c).where(a.c.dispatch_id == dispatch_id).order_by(a.c.epoch)
 

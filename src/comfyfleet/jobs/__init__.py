@@ -1,27 +1,49 @@
 """Jobs: what a user asked for. Only here a dispatch, a reservation and a request are one thing."""
 
+from comfyfleet.jobs.cancel import request_cancel
 from comfyfleet.jobs.create import create_job, create_jobs
-from comfyfleet.jobs.lifecycle import JobEvent, JobStatus
-from comfyfleet.jobs.model import Job, NewJob, Submission
-from comfyfleet.jobs.read import get_job
+from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
+from comfyfleet.jobs.model import Job, JobFile, JobRules, NewJob, Submission
+from comfyfleet.jobs.order import Order, Placed, digest_request, find_ordered, open_input, place_order, prepare_order
+from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, require_unused
 from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
-from comfyfleet.jobs.retry import retry_job
+from comfyfleet.jobs.remove import delete_job
+from comfyfleet.jobs.retry import retry_job, retry_order
 from comfyfleet.jobs.sanitize import sanitize_worker_error
-from comfyfleet.jobs.settle import apply_settlement, start_job
+from comfyfleet.jobs.settle import Timing, apply_settlement, read_timings, start_job
 
 __all__ = [
+    "JOB",
     "Job",
     "JobEvent",
+    "JobFile",
+    "JobRules",
     "JobStatus",
     "NewJob",
+    "Order",
+    "Placed",
     "Submission",
+    "Timing",
     "apply_settlement",
     "create_job",
     "create_jobs",
+    "delete_job",
+    "digest_request",
+    "find_ordered",
     "forget_sent",
     "get_job",
+    "list_jobs",
+    "list_outputs",
     "mark_sent",
+    "open_input",
+    "place_order",
+    "prepare_order",
+    "read_job",
+    "read_timings",
+    "request_cancel",
+    "require_unused",
     "retry_job",
+    "retry_order",
     "sanitize_worker_error",
     "start_job",
     "to_dispatch",

@@ -1,15 +1,25 @@
 """Jobs: one user's request each; and the submission by which a job reaches the central queue."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 
 from comfyfleet.dispatch.model import Provider
 from comfyfleet.jobs.lifecycle import JobStatus
-from comfyfleet.kernel.ids import JobId, TenantId, UserId, WorkflowId
+from comfyfleet.kernel.ids import EffectId, EndpointId, FileId, JobId, TenantId, UserId, VideoId, WorkflowId
 from comfyfleet.ledger.model import Tokens
 
 FREE = Tokens(0)
+ACTIVE_JOBS_MAX = 5
+PRIORITY_MAX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class JobRules:
+    """What one user may have under way, and how far ahead a tenant may push its own."""
+
+    active_jobs_max: int = ACTIVE_JOBS_MAX
+    priority_max: int = PRIORITY_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,24 @@ class NewJob:
     expected_s: float = 1.0
     run_deadline_s: float | None = None
     retry_of: JobId | None = None
+    effect_id: EffectId | None = None
+    effect_slug: str | None = None
+    workflow_version: int | None = None
+    video_id: VideoId | None = None
+    input_file_id: FileId | None = None
+    properties: dict[str, Any] | None = None
+    idempotency_key: str | None = None
+    request_digest: str | None = None
+    webhook_endpoint_id: EndpointId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """One that a job takes, or one that it made."""
+
+    job_id: JobId
+    file_id: FileId
+    is_primary: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +74,30 @@ class Job:
     created_at: datetime
     started_at: datetime | None
     completed_at: datetime | None
+    effect_id: EffectId | None = None
+    effect_slug: str | None = None
+    workflow_version: int | None = None
+    video_id: VideoId | None = None
+    output_file_id: FileId | None = None
+    properties: dict[str, Any] | None = None
+    request_digest: str | None = None
+    webhook_endpoint_id: EndpointId | None = None
+    cancel_requested_at: datetime | None = None
+
+    @property
+    def as_created(self) -> "Job":
+        """What it was when it was made: whoever asks for it again gets the answer of then."""
+        return replace(
+            self,
+            status=JobStatus.QUEUED,
+            provider_job_id=None,
+            error_message=None,
+            error_class=None,
+            started_at=None,
+            completed_at=None,
+            output_file_id=None,
+            cancel_requested_at=None,
+        )
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -65,6 +117,15 @@ class Job:
             created_at=row.created_at,
             started_at=row.started_at,
             completed_at=row.completed_at,
+            effect_id=row.effect_id,
+            effect_slug=row.effect_slug,
+            workflow_version=row.workflow_version,
+            video_id=row.video_id,
+            output_file_id=row.output_file_id,
+            properties=row.properties,
+            request_digest=row.request_digest,
+            webhook_endpoint_id=row.webhook_endpoint_id,
+            cancel_requested_at=row.cancel_requested_at,
         )
 
 

@@ -1,14 +1,21 @@
-"""What the queue decided comes home: the job's status and its tokens, in one transaction, once."""
+"""What the queue decided comes home: a job's status, files, video and tokens, in one transaction, once."""
 
-from comfyfleet import ledger
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from comfyfleet import ledger, storage, videos
 from comfyfleet.db import TenantTx
 from comfyfleet.dispatch import DispatchStatus
 from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.jobs import sql
-from comfyfleet.jobs.lifecycle import JOB, JobEvent
+from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
+from comfyfleet.jobs.model import Job
 from comfyfleet.jobs.read import get_job
 from comfyfleet.jobs.sanitize import sanitize_worker_error
-from comfyfleet.kernel.ids import JobId
+from comfyfleet.jobs.tell import tell_moved
+from comfyfleet.kernel.ids import EffectId, JobId
+from comfyfleet.storage import File, ObjectKey
 
 EVENTS = {
     DispatchStatus.COMPLETED: JobEvent.COMPLETE,
@@ -16,6 +23,15 @@ EVENTS = {
     DispatchStatus.CANCELLED: JobEvent.CANCEL,
 }
 CANCELLED = "Cancelled."
+NO_OUTPUT = "Processing ended without a result."
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long an effect took this time: for the next one who asks how long it takes."""
+
+    effect_id: EffectId
+    seconds: float
 
 
 async def apply_settlement(tx: TenantTx, settlement: Settlement) -> bool:
@@ -40,12 +56,64 @@ async def apply_settlement(tx: TenantTx, settlement: Settlement) -> bool:
         return False
     settle_tokens = ledger.consume_tokens if event is JobEvent.COMPLETE else ledger.refund_tokens
     await settle_tokens(tx, job_id)
+    job = Job.from_row(moved)
+    primary = await _keep_outputs(tx, job, settlement.detail) if event is JobEvent.COMPLETE else None
+    await _move_video(tx, job, primary)
+    if primary is not None:
+        job = await get_job(tx, job_id)
+    await tell_moved(tx, job)
     return True
 
 
 async def start_job(tx: TenantTx, job_id: JobId) -> bool:
     """A worker has it. Told as best it goes: False when it has started or ended already."""
-    return await tx.maybe(sql.start_job(job_id)) is not None
+    row = await tx.maybe(sql.start_job(job_id))
+    if row is None:
+        return False
+    await tell_moved(tx, Job.from_row(row))
+    return True
+
+
+async def read_timings(tx: TenantTx, settlements: Sequence[Settlement]) -> list[Timing]:
+    """Of jobs of effects, oldest first."""
+    seconds = {JobId(each.dispatch_id): each.duration_s for each in settlements}
+    rows = await tx.all(sql.effects_of(list(seconds))) if seconds else []
+    return [Timing(row.effect_id, taken) for row in rows if (taken := seconds[row.id])]
+
+
+async def _keep_outputs(tx: TenantTx, job: Job, detail: dict[str, Any]) -> File | None:
+    """Every object that the worker named, each found in the store before it was believed. The first is the result."""
+    files = [
+        await storage.record_made(
+            tx,
+            ObjectKey(output["path"]),
+            disk=detail["disk"],
+            name=output["name"],
+            media_type=output["mime_type"],
+            size_bytes=output["size"],
+            user_id=job.user_id,
+        )
+        for output in detail.get("outputs", [])
+    ]
+    if not files:
+        return None
+    rows = [
+        {"job_id": job.id, "position": position, "file_id": file.id, "is_primary": position == 0}
+        for position, file in enumerate(files)
+    ]
+    await tx.run_each(sql.insert_files(sql.OUTPUT), rows)
+    await tx.run(sql.set_output(job.id, files[0].id))
+    return files[0]
+
+
+async def _move_video(tx: TenantTx, job: Job, primary: File | None) -> None:
+    if job.video_id is None:
+        return
+    if primary is not None:
+        await videos.complete_video(tx, job.video_id, primary.id, job_id=job.id, media_type=primary.media_type)
+        return
+    error = NO_OUTPUT if job.status is JobStatus.COMPLETED else job.error_message
+    await videos.fail_video(tx, job.video_id, error or NO_OUTPUT, job_id=job.id)
 
 
 def _message(settlement: Settlement, event: JobEvent) -> str | None:

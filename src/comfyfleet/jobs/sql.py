@@ -1,16 +1,17 @@
 """Statements over jobs and their submissions."""
 
 from typing import Any
+from uuid import UUID
 
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, insert_once, now, seconds_from_now
 from comfyfleet.db.scope import BOUND_TENANT
-from comfyfleet.db.tables import ai_jobs, submissions
-from comfyfleet.jobs.lifecycle import JOB, JobEvent
-from comfyfleet.kernel.ids import JobId
+from comfyfleet.db.tables import ai_jobs, job_files, submissions
+from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
+from comfyfleet.kernel.ids import EffectId, FileId, JobId, UserId, VideoId
 
-j, s = ai_jobs, submissions
+j, s, f = ai_jobs, submissions, job_files
 
 # Without the payload, which is large and wanted only by whoever runs it.
 LISTED = [column for column in j.c if column.name != "payload"]
@@ -27,8 +28,18 @@ NEW = [
     "expected_s",
     "run_deadline_s",
     "retry_of",
+    "effect_id",
+    "effect_slug",
+    "workflow_version",
+    "video_id",
+    "input_file_id",
+    "properties",
+    "idempotency_key",
+    "request_digest",
+    "webhook_endpoint_id",
     "payload",
 ]
+INPUT, OUTPUT = "input", "output"
 
 
 # ── one tenant's ────────────────────────────────────────────────────────────────────────────
@@ -55,6 +66,113 @@ def by_id(job_id: JobId) -> sa.Select[Any]:
 def whole(job_id: JobId) -> sa.Select[Any]:
     """With what its worker got."""
     return sa.select(*j.c).where(j.c.tenant_id == BOUND_TENANT, j.c.id == job_id)
+
+
+def of_user(job_id: JobId, user_id: UserId) -> sa.Select[Any]:
+    return by_id(job_id).where(j.c.user_id == user_id, j.c.deleted_at.is_(None))
+
+
+def whole_of_user(job_id: JobId, user_id: UserId) -> sa.Select[Any]:
+    return whole(job_id).where(j.c.user_id == user_id, j.c.deleted_at.is_(None))
+
+
+def by_key(user_id: UserId, key: str) -> sa.Select[Any]:
+    """Deleted ones too: a key is spent for good."""
+    return sa.select(*LISTED).where(j.c.tenant_id == BOUND_TENANT, j.c.user_id == user_id, j.c.idempotency_key == key)
+
+
+def active_jobs(user_id: UserId, *, rows: int) -> sa.Select[Any]:
+    """So many at most: nobody needs to know how far above the limit he is."""
+    return _active().where(j.c.user_id == user_id).limit(rows)
+
+
+def job_page(
+    user_id: UserId,
+    *,
+    status: JobStatus | None,
+    effect_id: EffectId | None,
+    video_id: VideoId | None,
+    after: UUID | None,
+    rows: int,
+) -> sa.Select[Any]:
+    page = sa.select(*LISTED).where(j.c.tenant_id == BOUND_TENANT, j.c.user_id == user_id, j.c.deleted_at.is_(None))
+    if status:
+        page = page.where(j.c.status == status)
+    if effect_id:
+        page = page.where(j.c.effect_id == effect_id)
+    if video_id:
+        page = page.where(j.c.video_id == video_id)
+    if after:
+        page = page.where(j.c.id < after)
+    return page.order_by(j.c.id.desc()).limit(rows + 1)
+
+
+def request_cancel(job_id: JobId) -> sa.Update:
+    """When it was first asked for."""
+    return (
+        sa.update(j)
+        .where(j.c.tenant_id == BOUND_TENANT, j.c.id == job_id, j.c.status.in_(JOB.sources(JobEvent.CANCEL)))
+        .values(cancel_requested_at=sa.func.coalesce(j.c.cancel_requested_at, now()))
+        .returning(*LISTED)
+    )
+
+
+def hide_job(job_id: JobId, user_id: UserId) -> sa.Executable:
+    """What the user said and made goes; that there was a job stays."""
+    return (
+        sa.update(j)
+        .where(
+            j.c.tenant_id == BOUND_TENANT,
+            j.c.id == job_id,
+            j.c.user_id == user_id,
+            j.c.status.in_(sorted(JOB.terminal)),
+            j.c.deleted_at.is_(None),
+        )
+        .values(deleted_at=now(), payload={}, properties=None)
+        .returning(*LISTED)
+    )
+
+
+def insert_files(role: str) -> sa.Insert:
+    given = {name: sa.bindparam(name, type_=f.c[name].type) for name in ("job_id", "position", "file_id", "is_primary")}
+    return sa.insert(f).values(tenant_id=BOUND_TENANT, role=role, **given)
+
+
+def files_of(job_ids: list[JobId], role: str) -> sa.Select[Any]:
+    return (
+        sa.select(*f.c)
+        .where(f.c.tenant_id == BOUND_TENANT, f.c.job_id.in_(job_ids), f.c.role == role)
+        .order_by(f.c.job_id, f.c.position)
+    )
+
+
+def active_with_file(file_ids: list[FileId], user_id: UserId) -> sa.Select[Any]:
+    """A job of this user under way that takes one of these."""
+    return (
+        _active()
+        .join(f, f.c.job_id == j.c.id)
+        .where(f.c.tenant_id == BOUND_TENANT, f.c.file_id.in_(file_ids), f.c.role == INPUT, j.c.user_id == user_id)
+        .limit(1)
+    )
+
+
+def _active() -> sa.Select[Any]:
+    # Written into the statement: SQLite sees its partial index only behind plain words.
+    names = [JobStatus.QUEUED.value, JobStatus.PROCESSING.value]
+    waits = sa.bindparam("active", names, type_=sa.Text(), expanding=True, literal_execute=True)
+    return sa.select(j.c.id).where(j.c.tenant_id == BOUND_TENANT, j.c.status.in_(waits))
+
+
+def effects_of(job_ids: list[JobId]) -> sa.Select[Any]:
+    return (
+        sa.select(j.c.id, j.c.effect_id)
+        .where(j.c.tenant_id == BOUND_TENANT, j.c.id.in_(job_ids), j.c.effect_id.is_not(None))
+        .order_by(j.c.id)
+    )
+
+
+def set_output(job_id: JobId, file_id: FileId) -> sa.Update:
+    return sa.update(j).where(j.c.tenant_id == BOUND_TENANT, j.c.id == job_id).values(output_file_id=file_id)
 
 
 def start_job(job_id: JobId) -> sa.Update:

@@ -4,9 +4,9 @@
     ├── NotFound                 404
     ├── Conflict                 409   IllegalMove  DuplicateKey  AlreadyExists  UploadMissing  UploadMismatch
     │                                  LeaseLost  LeasesOpen  NotWaiting  OutputMissing  Superseded
-    │                                  EffectPublished
+    │                                  EffectPublished  FileInUse
     ├── Refused                  422   InsufficientTokens  BalanceLimit  InvalidInput  InvalidCursor  LinkSpent
-    │   │                              EffectUnavailable  MediaRefused
+    │   │                              EffectUnavailable  KeyReused  MediaRefused  TooManyActiveJobs
     │   └── LimitReached         429
     ├── Unauthenticated          401
     ├── Forbidden                403   TenantSuspended  SignatureRefused
@@ -87,6 +87,16 @@ class UploadMissing(Conflict):
 
     def __init__(self, file_id: object) -> None:
         super().__init__(file_id=str(file_id))
+
+
+class FileInUse(Conflict):
+    """A job that is queued or running takes this file."""
+
+    code = "file_in_use"
+    text = "Job {job_id} still needs this file. Cancel it first, or wait until it has ended."
+
+    def __init__(self, job_id: object) -> None:
+        super().__init__(job_id=str(job_id))
 
 
 class UploadMismatch(Conflict):
@@ -200,6 +210,26 @@ class BalanceLimit(Refused):
 
     def __init__(self, *, balance_max: int) -> None:
         super().__init__(balance_max=balance_max)
+
+
+class KeyReused(Refused):
+    """An idempotency key came again with another request."""
+
+    code = "idempotency_key_reused"
+    text = "The idempotency key {key!r} was used for another request. Use a new one, or send the first request again."
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key=key)
+
+
+class TooManyActiveJobs(Refused):
+    """A user has as many jobs under way as one may have."""
+
+    code = "too_many_active_jobs"
+    text = "{active_jobs_max} jobs are queued or running already. Wait for one to end, or cancel one."
+
+    def __init__(self, *, active_jobs_max: int) -> None:
+        super().__init__(active_jobs_max=active_jobs_max)
 
 
 class EffectUnavailable(Refused):

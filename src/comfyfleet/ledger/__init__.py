@@ -3,7 +3,7 @@
 from comfyfleet.ledger.credit import credit_on_record, credit_wallet
 from comfyfleet.ledger.model import Receipt, Tokens, Transaction, TransactionType, Wallet
 from comfyfleet.ledger.read import get_wallet, list_transactions
-from comfyfleet.ledger.reserve import reserve_each, reserve_tokens
+from comfyfleet.ledger.reserve import hold_wallet, reserve_each, reserve_tokens
 from comfyfleet.ledger.settle import consume_tokens, refund_tokens
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "credit_on_record",
     "credit_wallet",
     "get_wallet",
+    "hold_wallet",
     "list_transactions",
     "refund_tokens",
     "reserve_each",

@@ -9,6 +9,13 @@ from comfyfleet.ledger import sql
 from comfyfleet.ledger.model import CREDIT_MAX, REFUNDED_BALANCE_MAX, Receipt, Tokens, Transaction, TransactionType
 
 
+async def hold_wallet(tx: TenantTx, user_id: UserId) -> None:
+    """Nobody else spends from it, or counts what it pays for, until this transaction ends."""
+    if await tx.maybe(sql.hold_wallet(user_id)) is None:
+        await tx.maybe(sql.insert_wallet(user_id))
+        await tx.one(sql.hold_wallet(user_id))
+
+
 async def reserve_tokens(tx: TenantTx, user_id: UserId, amount: Tokens, *, job_id: JobId) -> Receipt:
     """Once per job. Raises InsufficientTokens; the caller's transaction must then not commit."""
     if not 0 <= amount <= CREDIT_MAX:

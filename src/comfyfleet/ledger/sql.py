@@ -26,6 +26,10 @@ def wallet_of(user_id: UserId) -> sa.Select[Any]:
     return sa.select(*w.c).where(w.c.tenant_id == BOUND_TENANT, w.c.user_id == user_id)
 
 
+def hold_wallet(user_id: UserId) -> sa.Select[Any]:
+    return wallet_of(user_id).with_for_update()
+
+
 def move_balance(wallet_id: WalletId, amount: int, *, balance_max: int) -> sa.Update:
     """Only if the balance stays within its bounds: this guard is what forbids an overdraft."""
     return (

@@ -2,7 +2,7 @@
 
 from comfyfleet.storage.announce import announce_upload, prepare_upload, read_unfinished, sign_upload
 from comfyfleet.storage.collect import abandon_uploads, forget_files, list_long_deleted
-from comfyfleet.storage.confirm import assemble_upload, confirm_upload
+from comfyfleet.storage.confirm import assemble_upload, confirm_upload, record_made
 from comfyfleet.storage.lifecycle import FileStatus
 from comfyfleet.storage.model import (
     Announced,
@@ -48,6 +48,7 @@ __all__ = [
     "read_file",
     "read_files",
     "read_unfinished",
+    "record_made",
     "sign_download",
     "sign_upload",
 ]

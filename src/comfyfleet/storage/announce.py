@@ -82,3 +82,16 @@ def _check_name(name: str) -> None:
 def _check_media_type(media_type: str) -> None:
     if len(media_type) > MEDIA_TYPE_CHARS_MAX or not _MEDIA_TYPE.fullmatch(media_type):
         raise InvalidInput("media_type", "must be a type such as 'image/png', without parameters")
+
+
+def clean_name(name: str) -> str:
+    """What is left of a name when all that `_check_name` refuses is taken away."""
+    last = name.replace("\\", "/").rsplit("/", 1)[-1]
+    kept = "".join(each for each in last if unicodedata.category(each) not in ("Cc", "Cs"))[-NAME_CHARS_MAX:]
+    return kept if kept not in ("", ".", "..") else "output"
+
+
+def clean_media_type(media_type: str) -> str:
+    plain = media_type.partition(";")[0].strip()
+    is_good = len(plain) <= MEDIA_TYPE_CHARS_MAX and _MEDIA_TYPE.fullmatch(plain) is not None
+    return plain if is_good else "application/octet-stream"

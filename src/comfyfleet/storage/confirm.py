@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound, UploadMismatch, UploadMissing
-from comfyfleet.kernel.ids import FileId, UserId
+from comfyfleet.kernel.ids import FileId, UserId, new_id
 from comfyfleet.storage import sql
-from comfyfleet.storage.model import File, ObjectStore, StoredObject, UploadedPart
+from comfyfleet.storage.announce import clean_media_type, clean_name
+from comfyfleet.storage.model import Disk, File, NewUpload, ObjectKey, ObjectStore, StoredObject, UploadedPart
 from comfyfleet.storage.parts import check_parts
 from comfyfleet.storage.read import read_file, require_same_disk
 
@@ -26,6 +27,17 @@ async def confirm_upload(tx: TenantTx, file_id: FileId, user_id: UserId) -> File
     row = await tx.maybe(sql.mark_stored(file_id, user_id))
     # Somebody else was faster: confirmed it, which is as good, or deleted it, which is not.
     return File.from_row(row) if row is not None else await read_file(tx, file_id, user_id)
+
+
+async def record_made(
+    tx: TenantTx, key: ObjectKey, *, disk: Disk, name: str, media_type: str, size_bytes: int, user_id: UserId
+) -> File:
+    """An object that a worker made for this user, found in the store before. What it is called is the worker's word,
+    so that is made harmless, not refused: a result must not be lost for its name."""
+    upload = NewUpload(
+        FileId(new_id()), clean_name(name), disk, key, clean_media_type(media_type), size_bytes, multipart_id=None
+    )
+    return File.from_row(await tx.one(sql.insert_stored(upload, user_id=user_id)))
 
 
 async def _join(store: ObjectStore, file: File, parts: Sequence[UploadedPart]) -> StoredObject:

@@ -35,6 +35,11 @@ def insert_file(upload: NewUpload, *, user_id: UserId) -> sa.Insert:
     )
 
 
+def insert_stored(upload: NewUpload, *, user_id: UserId) -> sa.Executable:
+    """Its bytes are there already."""
+    return insert_file(upload, user_id=user_id).values(status=FILE.target(FileEvent.STORE), stored_at=now())
+
+
 def by_id(file_id: FileId, user_id: UserId) -> sa.Select[Any]:
     """Deleted ones too: the verb that reads decides what they mean."""
     return sa.select(*f.c).where(f.c.tenant_id == BOUND_TENANT, f.c.id == file_id, f.c.user_id == user_id)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import structlog
 
 from comfyfleet import jobs
-from comfyfleet.dispatch import settlements
+from comfyfleet.dispatch import DispatchStatus, settlements
 from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.house import House
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
-from comfyfleet.kernel.ids import JobId, SettlementId, TenantId
+from comfyfleet.kernel.ids import EffectId, JobId, SettlementId, TenantId
+from comfyfleet.workflows import effects
 
 NAME = "apply_settlements"
 EVERY_S = 2.0
@@ -42,9 +43,23 @@ async def tick(house: House, pool: str, *, chance: random.Random) -> int:
         async with house.control_tx() as tx:
             await settlements.mark_applied(tx, applied)
             await settlements.release(tx, [each.id for group in left for each in group])
+        await _note_timings(house, [each for each in due if each.id in set(applied)])
     if outage is not None:
         raise outage
     return len(due)
+
+
+async def _note_timings(house: House, applied: Sequence[Settlement]) -> None:
+    """How long each effect took the last time. Nobody's money: what a crash leaves out, the next job puts right."""
+    timings: dict[EffectId, float] = {}
+    for group in _by_tenant([each for each in applied if each.outcome is DispatchStatus.COMPLETED]):
+        async with house.pool(group[0].pool).tenant_tx(group[0].tenant_id, read_only=True) as tenant_tx:
+            found = await jobs.read_timings(tenant_tx, group)
+        timings |= {each.effect_id: each.seconds for each in found}
+    if timings:
+        async with house.control_tx() as tx:
+            for effect_id in sorted(timings):
+                await effects.note_timing(tx, effect_id, timings[effect_id])
 
 
 def _by_tenant(due: Sequence[Settlement]) -> list[list[Settlement]]:

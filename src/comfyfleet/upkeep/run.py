@@ -19,6 +19,7 @@ from comfyfleet.upkeep import (
     promote_delayed,
     relay_submissions,
     retire_workers,
+    tell_starts,
 )
 from comfyfleet.upkeep.deliver_webhooks import Courier
 from comfyfleet.upkeep.loop import Loop
@@ -33,6 +34,7 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
         _loop(fail_overdue, partial(fail_overdue.tick, house)),
         _loop(explain_waiting, partial(explain_waiting.tick, house)),
         _loop(retire_workers, partial(retire_workers.tick, house)),
+        _loop(tell_starts, partial(tell_starts.tick, house)),
         _loop(forget_old, partial(forget_old.tick, house, rules=rules)),
         _loop(checkpoint_audit, partial(checkpoint_audit.tick, house)),
     ]

@@ -2,7 +2,16 @@
 
 from comfyfleet.workflows.graphs import keep_graph, read_graph
 from comfyfleet.workflows.model import Added, NewVersion, ProviderName, Requirements, Version, Workflow
-from comfyfleet.workflows.payload import Asset, Chosen, MediaObject, Payload, build_payload, choose
+from comfyfleet.workflows.payload import (
+    Asset,
+    Chosen,
+    MediaObject,
+    Payload,
+    build_payload,
+    choose,
+    fill_graph,
+    list_assets,
+)
 from comfyfleet.workflows.properties import Property, PropertyType, check_value, read_properties
 from comfyfleet.workflows.propose import find_requirements, propose_output_node, propose_properties
 from comfyfleet.workflows.publish import publish_version, publish_workflow
@@ -36,10 +45,12 @@ __all__ = [
     "build_payload",
     "check_value",
     "choose",
+    "fill_graph",
     "find_requirements",
     "find_version",
     "find_workflow",
     "keep_graph",
+    "list_assets",
     "list_versions",
     "list_workflows",
     "prepare_version",

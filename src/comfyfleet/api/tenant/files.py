@@ -8,7 +8,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, Response
 from pydantic import Field
 
-from comfyfleet import storage
+from comfyfleet import jobs, storage
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
@@ -173,8 +173,9 @@ async def confirm_file(file_id: FileId, body: ConfirmBody, caller: Writer, house
 
 @router.delete("/{file_id}", status_code=204, response_class=Response)
 async def delete_file(file_id: FileId, caller: Writer, house: TheHouse) -> None:
-    """Delete a file and its bytes. Deleting twice is fine."""
+    """Delete a file and its bytes. Deleting twice is fine. One that a job under way works on is kept."""
     async with house.tenant_tx(home_of(caller)) as tx:
+        await jobs.require_unused(tx, [file_id], caller.user_id)
         file = await storage.delete_file(tx, file_id, caller.user_id)
     await storage.erase_object(house.store, file)
 

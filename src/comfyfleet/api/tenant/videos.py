@@ -9,7 +9,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
-from comfyfleet import storage, videos
+from comfyfleet import jobs, storage, videos
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
 from comfyfleet.api.tenant.files import PARTS_MAX, AnnouncedView, NewFileBody, PartBody, sign_upload
@@ -139,6 +139,8 @@ async def get_video(video_id: VideoId, caller: Reader, house: TheHouse, options:
 async def delete_video(video_id: VideoId, caller: Writer, house: TheHouse) -> None:
     """Delete a video, its files and their bytes. One that a job works on is kept: cancel the job first."""
     async with house.tenant_tx(home_of(caller)) as tx:
+        found = await videos.read_video(tx, video_id, caller.user_id)
+        await jobs.require_unused(tx, found.file_ids, caller.user_id)
         files = await videos.delete_video(tx, video_id, caller.user_id)
     for file in files:
         await storage.erase_object(house.store, file)
@@ -149,11 +151,11 @@ async def view_videos(house: House, caller: Caller, found: Sequence[Video], *, e
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
         files = await storage.read_files(tx, file_ids, caller.user_id)
     # In a thread: hundreds of signatures take a while, and S3 may renew its credentials.
-    urls = await anyio.to_thread.run_sync(partial(_sign, house.store, list(files.values()), expires_s=expires_s))
+    urls = await anyio.to_thread.run_sync(partial(sign_files, house.store, list(files.values()), expires_s=expires_s))
     return [VideoView.of(video, urls) for video in found]
 
 
-def _sign(store: ObjectStore, files: Sequence[File], *, expires_s: int) -> dict[FileId, str]:
+def sign_files(store: ObjectStore, files: Sequence[File], *, expires_s: int) -> dict[FileId, str]:
     """A file on a store that is not in use has no URL: the rest of the answer is still true."""
     return {
         file.id: storage.sign_download(store, file, expires_s=expires_s).url

@@ -18,6 +18,7 @@ async def complete(call: Call) -> wire.EndReply:
     if said.outputs:
         await require_outputs(call, proof(worker, said), said.outputs)
         detail["outputs"] = msgspec.to_builtins(said.outputs)
+        detail["disk"] = call.house.store.disk
     report = Report(proof(worker, said), _digest(said), detail=detail, provider_job_id=said.provider_job_id)
     return _reply(await call.house.desk.complete(report))
 

@@ -44,6 +44,8 @@ async def require_outputs(call: Call, held: LeaseProof, named: Sequence[wire.Out
     lease = await _lease(call, held)
     if lease is None:
         return  # sent again, or lost: the guard of the complete itself knows which
+    if len({output.path for output in named}) < len(named):
+        raise OutputMissing(named[0].path, "named more than once, or one of the others is")
     for output in named:
         if not output.path.startswith(_folder(lease)):
             raise OutputMissing(output.path, "not one of this lease's")

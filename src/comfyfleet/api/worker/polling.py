@@ -1,10 +1,13 @@
 """Poll and heartbeat: a worker asks for work, and shows that it is alive."""
 
+from functools import partial
 from typing import TypeVar
 
+import anyio.to_thread
 import msgspec
 from starlette.exceptions import HTTPException
 
+from comfyfleet.api.worker.assets import needs_urls, sign_assets, url_life_s
 from comfyfleet.api.worker.calls import Call
 from comfyfleet.desk import Poll
 from comfyfleet.dispatch import Beat, Grant, Holder, LeaseProof
@@ -33,12 +36,21 @@ async def poll(call: Call) -> wire.PollReply:
         ),
         wait_s=asked.wait_seconds,
     )
-    if grant is not None:
-        call.house.live.changed(JobId(grant.dispatch_id))
-    return wire.PollReply(job=_job(grant, call) if grant else None)
+    if grant is None:
+        return wire.PollReply(job=None)
+    desk.starts.note(grant.dispatch_id)
+    call.house.live.changed(JobId(grant.dispatch_id))
+    return wire.PollReply(job=await _job(grant, call))
 
 
-def _job(grant: Grant, call: Call) -> wire.Job:
+async def _job(grant: Grant, call: Call) -> wire.Job:
+    payload, input_url = grant.payload, None
+    if needs_urls(payload):
+        expires_s = url_life_s(grant.deadline_s, at_least_s=call.url_ttl_s)
+        # In a thread: S3 may renew its credentials.
+        payload, input_url = await anyio.to_thread.run_sync(
+            partial(sign_assets, call.house.store, payload, expires_s=expires_s)
+        )
     return wire.Job(
         dispatch_id=grant.dispatch_id,
         lease_token=grant.token.reveal(),
@@ -51,7 +63,8 @@ def _job(grant: Grant, call: Call) -> wire.Job:
         provider=grant.lane.provider.value,
         attempt=grant.attempt,
         epoch=grant.epoch,
-        input_payload=msgspec.Raw(grant.payload),
+        input_payload=msgspec.Raw(payload),
+        input_url=input_url,
     )
 
 

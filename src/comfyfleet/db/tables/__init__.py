@@ -26,7 +26,7 @@ from comfyfleet.db.tables.fleet import (
     fleet_secrets,
     worker_workflows,
 )
-from comfyfleet.db.tables.jobs import ai_jobs, submissions
+from comfyfleet.db.tables.jobs import ai_jobs, job_files, submissions
 from comfyfleet.db.tables.ledger import token_transactions, token_wallets
 from comfyfleet.db.tables.live import replicas
 from comfyfleet.db.tables.storage import files
@@ -53,6 +53,7 @@ __all__ = [
     "fair_shares",
     "files",
     "fleet_secrets",
+    "job_files",
     "lanes",
     "one_time_links",
     "replicas",

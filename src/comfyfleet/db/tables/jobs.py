@@ -1,9 +1,11 @@
-"""Tenant pool: jobs, and the outbox by which they reach the central queue."""
+"""Tenant pool: jobs, the files they take and make, and the outbox by which they reach the central queue."""
 
 import sqlalchemy as sa
 
 from comfyfleet.db.tables.base import TENANT, created_at, id_column, one_of
 from comfyfleet.db.types import Json, UtcTime
+
+ACTIVE = sa.text("status IN ('queued', 'processing')")
 
 ai_jobs = sa.Table(
     "ai_jobs",
@@ -31,12 +33,37 @@ ai_jobs = sa.Table(
     created_at(),
     sa.Column("started_at", UtcTime(), nullable=True),
     sa.Column("completed_at", UtcTime(), nullable=True),
+    sa.Column("effect_slug", sa.Text(), nullable=True),
+    sa.Column("workflow_version", sa.Integer(), nullable=True),
+    sa.Column("video_id", sa.Uuid(), nullable=True),
+    sa.Column("properties", Json, nullable=True),
+    # Of the request that came with the idempotency key: another one with the same key is refused.
+    sa.Column("request_digest", sa.Text(), nullable=True),
+    sa.Column("webhook_endpoint_id", sa.Uuid(), nullable=True),
+    sa.Column("cancel_requested_at", UtcTime(), nullable=True),
+    # Hidden from its user. The row stays: the ledger names it.
+    sa.Column("deleted_at", UtcTime(), nullable=True),
     one_of("status", ["queued", "processing", "completed", "failed", "cancelled"]),
     sa.CheckConstraint("reserved_tokens >= 0", name="reserved_not_negative"),
     sa.CheckConstraint(
         "(status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL)", name="ended_has_time"
     ),
     sa.Index("ix_ai_jobs_owner", "tenant_id", "user_id", "id"),
+    sa.Index("uq_ai_jobs_idempotency_key", "tenant_id", "user_id", "idempotency_key", unique=True),
+    sa.Index("ix_ai_jobs_active", "tenant_id", "user_id", sqlite_where=ACTIVE, postgresql_where=ACTIVE),
+)
+
+job_files = sa.Table(
+    "job_files",
+    TENANT,
+    sa.Column("tenant_id", sa.Uuid(), nullable=False),
+    sa.Column("job_id", sa.Uuid(), primary_key=True),
+    sa.Column("role", sa.Text(), primary_key=True),
+    sa.Column("position", sa.Integer(), primary_key=True, autoincrement=False),
+    sa.Column("file_id", sa.Uuid(), nullable=False),
+    sa.Column("is_primary", sa.Boolean(), nullable=False),
+    one_of("role", ["input", "output"]),
+    sa.Index("ix_job_files_file", "tenant_id", "file_id"),
 )
 
 submissions = sa.Table(

@@ -35,6 +35,7 @@ class Settlement:
     last_error: str | None
     parked_at: datetime | None
     created_at: datetime
+    duration_s: float | None = None
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -53,6 +54,7 @@ class Settlement:
             last_error=row.last_error,
             parked_at=row.parked_at,
             created_at=row.created_at,
+            duration_s=row.duration_seconds,
         )
 
 
@@ -60,6 +62,12 @@ async def due_settlements(tx: ControlTx, pool: str, *, rows: int, claim_s: float
     """Taken for `claim_s`, so that the transaction can end before another database is asked. Oldest first."""
     taken = [row.id for row in await tx.all(sql.take_due(pool, rows=rows, claim_s=claim_s))]
     return await _read(tx, taken)
+
+
+async def claim_settlement(tx: ControlTx, dispatch_id: DispatchId) -> Settlement | None:
+    """For one who wants it applied at once; None: it is in other hands, or was applied."""
+    row = await tx.maybe(sql.claim(dispatch_id, claim_s=CLAIM_S))
+    return (await _read(tx, [row.id]))[0] if row is not None else None
 
 
 async def mark_applied(tx: ControlTx, ids: Sequence[SettlementId]) -> int:

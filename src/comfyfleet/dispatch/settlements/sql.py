@@ -37,6 +37,15 @@ def by_ids(ids: list[SettlementId]) -> sa.Select[Any]:
     return _told().join(b, b.c.id == s.c.id).order_by(s.c.id)
 
 
+def claim(dispatch_id: DispatchId, *, claim_s: float) -> sa.Update:
+    return (
+        sa.update(s)
+        .where(*OPEN, s.c.dispatch_id == dispatch_id, s.c.next_try_at <= now())
+        .values(next_try_at=seconds_from_now(claim_s))
+        .returning(s.c.id)
+    )
+
+
 def mark_applied(ids: list[SettlementId]) -> sa.Update:
     b = _batch(ids)
     return (
@@ -90,7 +99,7 @@ def parked_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
 
 
 def _told() -> sa.Select[Any]:
-    return sa.select(*s.c, d.c.provider_job_id).join(d, d.c.id == s.c.dispatch_id)
+    return sa.select(*s.c, d.c.provider_job_id, d.c.duration_seconds).join(d, d.c.id == s.c.dispatch_id)
 
 
 def _batch(ids: list[SettlementId]) -> sa.TableValuedAlias:

@@ -1,0 +1,232 @@
+"""Jobs of effects: ordered, looked at, cancelled, tried again, thrown away."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any, Self
+
+import anyio.to_thread
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import Field, field_validator
+
+from comfyfleet import jobs, storage
+from comfyfleet.api.background import wake_webhooks
+from comfyfleet.api.bodies import Body, View, is_plain_text, page_request
+from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
+from comfyfleet.api.tenant.ordering import Wanted, cancel, order, wake_after
+from comfyfleet.api.tenant.videos import sign_files
+from comfyfleet.house import House
+from comfyfleet.jobs import Job, JobFile, JobStatus
+from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.kernel.ids import EffectId, FileId, JobId, VideoId
+from comfyfleet.kernel.page import PageRequest
+from comfyfleet.storage import File
+from comfyfleet.tenants import Caller, Scope
+
+router = APIRouter(prefix="/ai-jobs", tags=["jobs"])
+
+Reader = Annotated[Caller, Depends(TenantCaller(Scope.READ))]
+Writer = Annotated[Caller, Depends(TenantCaller(Scope.WRITE))]
+Manager = Annotated[Caller, Depends(TenantCaller(Scope.MANAGE))]
+Key = Annotated[
+    str | None,
+    Field(min_length=1, max_length=255, description="Sent again with the same body, it gets the first answer."),
+]
+WebhookUrl = Annotated[str | None, Field(max_length=2_000, description="Told of everything that happens to this job.")]
+
+
+class OrderBody(Body):
+    video_id: Annotated[VideoId | None, Field(description="What the effect works on, if it works on something.")] = None
+    properties: dict[str, Any] = Field({}, max_length=200, description="Those that the effect leaves open.")
+    idempotency_key: Key = None
+    priority: Annotated[int, Field(ge=-100, le=100, description="Higher goes first among the tenant's own.")] = 0
+    webhook_url: WebhookUrl = None
+
+    @field_validator("properties")
+    @classmethod
+    def _values_can_be_kept(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name, each in value.items():
+            if not is_plain_text(name) or (isinstance(each, str) and not is_plain_text(each)):
+                raise ValueError(f"{name!r:.100} holds a NUL or half a character")
+        return value
+
+
+class NewJobBody(OrderBody):
+    """By `effect_id`, or by its slug as `effect`."""
+
+    effect_id: EffectId | None = None
+    effect: Annotated[str | None, Field(max_length=100)] = None
+
+    def named(self) -> str | EffectId:
+        if (self.effect_id is None) == (self.effect is None):
+            raise InvalidInput("effect_id", "name the effect by effect_id or by effect, and not by both")
+        return self.effect_id if self.effect_id is not None else str(self.effect)
+
+
+class RetryBody(Body):
+    idempotency_key: Key = None
+
+
+class OutputView(View):
+    file_id: FileId
+    name: str
+    mime_type: str
+    size: int
+    url: str | None
+    is_primary: bool
+
+
+class JobView(View):
+    """`credits_cost`: what was set aside; it comes back unless the job completes. URLs expire: ask again."""
+
+    id: JobId
+    status: JobStatus
+    effect_id: EffectId | None
+    effect: str | None
+    video_id: VideoId | None
+    workflow_version: int | None
+    properties: dict[str, Any]
+    priority: int
+    credits_cost: int
+    retry_of: JobId | None
+    cancel_requested: bool
+    error: str | None
+    outputs: list[OutputView]
+    created_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+
+    @classmethod
+    def of(cls, job: Job, outputs: Sequence[OutputView] = ()) -> Self:
+        return cls(
+            id=job.id,
+            status=job.status,
+            effect_id=job.effect_id,
+            effect=job.effect_slug,
+            video_id=job.video_id,
+            workflow_version=job.workflow_version,
+            properties=job.properties or {},
+            priority=job.priority,
+            credits_cost=job.reserved_tokens,
+            retry_of=job.retry_of,
+            cancel_requested=job.cancel_requested_at is not None,
+            error=job.error_message,
+            outputs=list(outputs),
+            created_at=job.created_at,
+            started_at=job.started_at,
+            completed_at=job.completed_at,
+        )
+
+
+class JobPage(View):
+    jobs: list[JobView]
+    next_cursor: str | None
+
+
+class WebhookSecretView(View):
+    secret: str
+
+
+@router.post("", status_code=201)
+async def create_job(body: NewJobBody, request: Request, caller: Writer, house: TheHouse) -> JobView:
+    """Order an effect. Its price is set aside now, and comes back unless the job completes."""
+    home = home_of(caller)
+    wanted = Wanted(
+        home,
+        caller.user_id,
+        body.named(),
+        properties=body.properties,
+        video_id=body.video_id,
+        idempotency_key=body.idempotency_key,
+        priority=body.priority,
+        webhook_url=body.webhook_url,
+    )
+    placed = await order(house, wanted)
+    wake_after(request, placed, home.pool)
+    return JobView.of(placed.job)
+
+
+@router.get("")
+async def get_jobs(
+    caller: Reader,
+    house: TheHouse,
+    options: TheOptions,
+    page: Annotated[PageRequest, Depends(page_request)],
+    status: JobStatus | None = None,
+    effect_id: EffectId | None = None,
+    video_id: Annotated[VideoId | None, Query(description="Those that worked on it.")] = None,
+) -> JobPage:
+    """Newest first."""
+    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
+        found = await jobs.list_jobs(tx, caller.user_id, page, status=status, effect_id=effect_id, video_id=video_id)
+    views = await view_jobs(house, caller, found.rows, expires_s=options.url_ttl_s)
+    return JobPage(jobs=views, next_cursor=found.next_cursor)
+
+
+@router.get("/webhook-secret")
+async def get_webhook_secret(caller: Manager, house: TheHouse) -> WebhookSecretView:
+    """By which deliveries to a job's own `webhook_url` are signed."""
+    return WebhookSecretView(secret=house.webhook_secret(home_of(caller)).reveal())
+
+
+@router.get("/{job_id}")
+async def get_job(job_id: JobId, caller: Reader, house: TheHouse, options: TheOptions) -> JobView:
+    """One job. `completed`, `failed` and `cancelled` do not change any more: stop polling then."""
+    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
+        found = await jobs.read_job(tx, job_id, caller.user_id)
+    return (await view_jobs(house, caller, [found], expires_s=options.url_ttl_s))[0]
+
+
+@router.post("/{job_id}/cancel")
+async def cancel_job(job_id: JobId, request: Request, caller: Writer, house: TheHouse, options: TheOptions) -> JobView:
+    """Queued: over and refunded at once. Running: its worker hears of it soon, and may be done first."""
+    home = home_of(caller)
+    job = await cancel(house, home, job_id, caller.user_id)
+    wake_webhooks(request, home.pool)
+    return (await view_jobs(house, caller, [job], expires_s=options.url_ttl_s))[0]
+
+
+@router.post("/{job_id}/retry", status_code=201)
+async def retry_job(job_id: JobId, body: RetryBody, request: Request, caller: Writer, house: TheHouse) -> JobView:
+    """The same again, as a new job at the same price. The old one stays as it is."""
+    home = home_of(caller)
+    async with house.tenant_tx(home) as tx:
+        placed = await jobs.retry_order(
+            tx, job_id, caller.user_id, idempotency_key=body.idempotency_key, rules=house.job_rules
+        )
+    wake_after(request, placed, home.pool)
+    return JobView.of(placed.job)
+
+
+@router.delete("/{job_id}", status_code=204, response_class=Response)
+async def delete_job(job_id: JobId, caller: Writer, house: TheHouse) -> None:
+    """Throw away a job that has ended, with what it made, but for what a video shows: that goes with the video."""
+    async with house.tenant_tx(home_of(caller)) as tx:
+        files = await jobs.delete_job(tx, job_id, caller.user_id)
+    for file in files:
+        await storage.erase_object(house.store, file)
+
+
+async def view_jobs(house: House, caller: Caller, found: Sequence[Job], *, expires_s: int) -> list[JobView]:
+    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
+        outputs = await jobs.list_outputs(tx, [job.id for job in found if job.output_file_id is not None])
+        ids = [each.file_id for group in outputs.values() for each in group]
+        files = await storage.read_files(tx, ids, caller.user_id)
+    urls = await anyio.to_thread.run_sync(partial(sign_files, house.store, list(files.values()), expires_s=expires_s))
+    return [JobView.of(job, _outputs(outputs.get(job.id, []), files, urls)) for job in found]
+
+
+def _outputs(made: Sequence[JobFile], files: Mapping[FileId, File], urls: Mapping[FileId, str]) -> list[OutputView]:
+    """Those that are still there."""
+    return [
+        OutputView(
+            file_id=file.id,
+            name=file.name,
+            mime_type=file.media_type,
+            size=file.size_bytes,
+            url=urls.get(file.id),
+            is_primary=each.is_primary,
+        )
+        for each in made
+        if (file := files.get(each.file_id)) is not None
+    ]

@@ -1,0 +1,109 @@
+"""The stories behind the routes of jobs: an effect is ordered, a job is cancelled. Each spans both databases."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import Request
+
+from comfyfleet import dispatch, jobs, tenants, workflows
+from comfyfleet.api.background import wake_relay, wake_webhooks
+from comfyfleet.dispatch import settlements
+from comfyfleet.house import House
+from comfyfleet.jobs import Job, Placed, Submission
+from comfyfleet.kernel.errors import FleetError
+from comfyfleet.kernel.ids import DispatchId, EffectId, JobId, UserId, VideoId
+from comfyfleet.tenants import Home
+from comfyfleet.workflows import effects
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a user asks for, as it was sent; `effect` by its slug or id."""
+
+    home: Home
+    user_id: UserId
+    effect: str | EffectId
+    properties: dict[str, Any] = field(default_factory=dict)
+    video_id: VideoId | None = None
+    idempotency_key: str | None = None
+    priority: int = 0
+    webhook_url: str | None = None
+
+    @property
+    def digest(self) -> str:
+        return jobs.digest_request(self.effect, self.video_id, self.properties, self.priority, self.webhook_url)
+
+
+async def order(house: House, wanted: Wanted) -> Placed:
+    """What was ordered before under the same key is given again, even if it could not be ordered today."""
+    try:
+        prepared = await _prepare(house, wanted)
+    except FleetError:
+        before = await _ordered_before(house, wanted)
+        if before is None:
+            raise
+        return Placed(before, replayed=True)
+    async with house.tenant_tx(wanted.home) as tx:
+        return await jobs.place_order(
+            tx, prepared, rules=house.job_rules, webhook_secret=house.webhook_secret(wanted.home)
+        )
+
+
+async def _prepare(house: House, wanted: Wanted) -> jobs.Order:
+    async with house.control_tx(read_only=True) as tx:
+        offer, version = await effects.take_offer(tx, wanted.effect)
+    return jobs.prepare_order(
+        wanted.user_id,
+        offer,
+        version,
+        await workflows.read_graph(house.store, version),
+        properties=wanted.properties,
+        digest=wanted.digest,
+        video_id=wanted.video_id,
+        idempotency_key=wanted.idempotency_key,
+        priority=wanted.priority,
+        webhook_url=wanted.webhook_url,
+        rules=house.job_rules,
+    )
+
+
+async def _ordered_before(house: House, wanted: Wanted) -> Job | None:
+    if wanted.idempotency_key is None:
+        return None
+    async with house.tenant_tx(wanted.home, read_only=True) as tx:
+        return await jobs.find_ordered(tx, wanted.user_id, wanted.idempotency_key, wanted.digest)
+
+
+def wake_after(request: Request, placed: Placed, pool: str) -> None:
+    if not placed.replayed:
+        wake_relay(request, pool)
+        wake_webhooks(request, pool)
+
+
+async def cancel(house: House, home: Home, job_id: JobId, user_id: UserId) -> Job:
+    """Waiting: over and refunded when this returns. Running: its worker hears of it with its next heartbeat."""
+    async with house.tenant_tx(home) as tx:
+        job, submission = await jobs.request_cancel(tx, job_id, user_id)
+    if submission is None:
+        return job
+    owed = await _withdraw(house, home, submission)
+    if owed is not None:
+        async with house.tenant_tx(home) as tx:
+            await jobs.apply_settlement(tx, owed)
+        async with house.control_tx() as tx:
+            await settlements.mark_applied(tx, [owed.id])
+    async with house.tenant_tx(home, read_only=True) as tx:
+        return await jobs.read_job(tx, job_id, user_id)
+
+
+async def _withdraw(house: House, home: Home, submission: Submission) -> settlements.Settlement | None:
+    """A job that the relay has not carried over takes its place and leaves it again in one transaction: so the relay,
+    if it comes later, finds it over, and no worker ever sees it."""
+    dispatch_id = DispatchId(submission.job_id)
+    async with house.control_tx() as tx:
+        weights = await tenants.weights_of(tx, {home.tenant_id})
+        new = jobs.to_dispatch(submission, pool=home.pool, weight=weights.get(home.tenant_id, 1))
+        await dispatch.enqueue_dispatches(tx, [new], rules=house.queue_rules)
+        await dispatch.cancel_dispatch(tx, dispatch_id)
+        # Taken before anybody else can see it: two who settle one job would stand in each other's way.
+        return await settlements.claim_settlement(tx, dispatch_id)

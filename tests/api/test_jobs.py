@@ -1,0 +1,214 @@
+"""Jobs of effects over HTTP, on both engines: ordered exactly, run, paid for once."""
+
+import asyncio
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from comfyfleet import videos
+from comfyfleet.db.tables import ai_jobs, token_transactions, webhook_events
+from comfyfleet.house import House
+from comfyfleet.kernel.ids import new_id
+from tests.api.asking import fault, row_counts
+from tests.api.ordering import CREDIT, PRICE, Client, Studio, an_effect
+from tests.builders import a_member
+from tests.database.videos.shelf import a_video, a_written_upload
+
+
+@pytest.fixture
+async def studio(house: House, client: Client) -> Studio:
+    return await Studio.open(house, client)
+
+
+async def in_pool(house: House, statement: Any) -> list[Any]:
+    async with house.pool("main").engine.connect() as connection:
+        return list(await connection.execute(statement))
+
+
+async def test_an_effect_is_ordered_run_and_delivered(studio: Studio, house: House) -> None:
+    hook = {"url": "https://example.com/hook"}
+    assert (await studio.client.post("/api/webhooks", json=hook, headers=studio.member.headers)).status_code == 201
+    text = 'quotes " braces {{prompt}} {x} \\ and 🐈' + "y" * 100_000
+    job_id = await studio.ordered(properties={"prompt": text, "steps": 30})
+    made = await studio.job(job_id)
+    assert (made["status"], made["credits_cost"], made["properties"]["steps"]) == ("queued", PRICE, 30)
+    assert await studio.balance() == CREDIT - PRICE
+    assert (await studio.shown(made["video_id"]))["status"] == "processing"
+    lease = await studio.leased()
+    payload = lease["input_payload"]
+    assert payload["workflow"]["3"]["inputs"]["text"] == text
+    assert (payload["workflow"]["4"]["inputs"]["steps"], payload["workflow"]["1"]["inputs"]["image"]) == (30, "")
+    [asset] = payload["assets"]
+    assert asset["url"] == lease["input_url"] == payload["input_url"]
+    assert (await studio.client.get(lease["input_url"])).content == b"clip.mp4"
+    await studio.complete(lease, b"first", b"second one")
+    await studio.settle()
+    done = await studio.job(job_id)
+    assert (done["status"], [each["is_primary"] for each in done["outputs"]]) == ("completed", [True, False])
+    assert (await studio.client.get(done["outputs"][1]["url"])).content == b"second one"
+    video = await studio.shown(made["video_id"])
+    assert video["status"] == "completed"
+    assert (await studio.client.get(video["processed_file_url"])).content == b"first"
+    assert await studio.balance() == CREDIT - PRICE
+    types = [row.event_type for row in await in_pool(house, sa.select(webhook_events.c.event_type))]
+    assert sorted(types) == ["job.completed", "job.queued", "job.started"]
+    effect = (await studio.client.get("/api/effects/old-film", headers=studio.member.headers)).json()
+    assert effect["estimated_seconds"] != 1.0
+
+
+async def test_fifty_posts_with_one_key_are_one_job_and_fifty_equal_answers(studio: Studio, house: House) -> None:
+    answers = await asyncio.gather(*(studio.post(idempotency_key="k-1") for _ in range(50)))
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.text for answer in answers}) == 1
+    assert len(await in_pool(house, sa.select(ai_jobs.c.id))) == 1
+    reserves = sa.select(token_transactions.c.id).where(token_transactions.c.type == "JOB_RESERVE")
+    assert len(await in_pool(house, reserves)) == 1
+    await studio.complete(await studio.leased(), b"x")
+    await studio.settle()
+    assert (await studio.post(idempotency_key="k-1")).text == answers[0].text
+    other = await studio.post(idempotency_key="k-1", properties={"prompt": "a dog"})
+    assert (other.status_code, fault(other)["code"]) == (422, "idempotency_key_reused")
+    assert await studio.balance() == CREDIT - PRICE
+
+
+async def test_five_jobs_at_once_and_no_sixth_however_many_ask(studio: Studio) -> None:
+    answers = await asyncio.gather(*(studio.post() for _ in range(50)))
+    assert sorted(answer.status_code for answer in answers) == [201] * 5 + [422] * 45
+    refused = next(answer for answer in answers if answer.status_code == 422)
+    assert (fault(refused)["code"], fault(refused)["details"]) == ("too_many_active_jobs", {"active_jobs_max": 5})
+    assert await studio.balance() == CREDIT - 5 * PRICE
+
+
+async def test_without_tokens_the_answer_says_how_many_and_nothing_is_left(studio: Studio, house: House) -> None:
+    await an_effect(house, "dear", price=CREDIT + 1)
+    before = await row_counts(house)
+    answer = await studio.post(effect="dear")
+    assert (answer.status_code, fault(answer)["message"]) == (422, "Insufficient token balance.")
+    assert fault(answer)["details"]["required_tokens"] == CREDIT + 1
+    assert await row_counts(house) == before
+    assert (await studio.shown(str(studio.video.id)))["status"] == "uploaded"
+
+
+async def test_what_does_not_fit_is_refused_by_its_field_and_leaves_nothing(studio: Studio, house: House) -> None:
+    stranger = await a_member(house)
+    theirs = await a_video(house, stranger, media_type="image/png")
+    pending = await a_written_upload(house, studio.member, "mask.png", "image/png")
+    film = await a_video(house, studio.member)
+    await an_effect(house, "dream", takes_input=False)
+    cases: list[tuple[dict[str, Any], int, str]] = [
+        ({"properties": {}}, 422, "properties.prompt"),
+        ({"properties": {"prompt": "x", "stepz": 1}}, 422, "properties.stepz"),
+        ({"properties": {"prompt": "x", "steps": 51}}, 422, "properties.steps"),
+        ({"properties": {"prompt": "x", "mask": str(pending.id)}}, 422, "properties.mask"),
+        ({"properties": {"prompt": "x", "mask": str(theirs.original_file_id)}}, 422, "properties.mask"),
+        ({"properties": {"prompt": "x", "picture": str(new_id())}}, 422, "properties.picture"),
+        ({"properties": {"prompt": "a\0b"}}, 422, "properties"),
+        ({"video_id": None}, 422, "video_id"),
+        ({"video_id": str(theirs.id)}, 404, "video"),
+        ({"video_id": str(film.id)}, 422, "properties.picture"),
+        ({"effect": "dream"}, 422, "video_id"),
+        ({"effect": "unknown"}, 404, "effect"),
+        ({"effect": None}, 422, "effect_id"),
+        ({"priority": 11}, 422, "priority"),
+        ({"webhook_url": "ftp://x"}, 422, "url"),
+    ]
+    before = await row_counts(house)
+    for given, status, named in cases:
+        answer = await studio.post(**given)
+        assert answer.status_code == status, (given, answer.text)
+        assert named in str(fault(answer)), (given, answer.text)
+    assert await row_counts(house) == before
+    assert await studio.balance() == CREDIT
+
+
+async def test_a_queued_job_is_cancelled_at_once_and_never_comes_back(studio: Studio) -> None:
+    for relayed in (False, True):
+        job_id = await studio.ordered()
+        if relayed:
+            await studio.relay()
+        answers = [await studio.say("cancel", job_id) for _ in range(2)]
+        assert [(each.status_code, each.json()["status"]) for each in answers] == [(200, "cancelled")] * 2
+        assert await studio.balance() == CREDIT
+        await studio.relay()
+        await studio.settle()
+        assert (await studio.job(job_id))["status"] == "cancelled"
+        assert (await studio.shown(str(studio.video.id)))["error"] == "Cancelled."
+    await studio.house.desk.polls.look()
+    assert (await studio.work("poll", poll_id="p"))["job"] is None
+
+
+async def test_a_running_job_hears_of_it_by_heartbeat_and_may_win(studio: Studio) -> None:
+    job_id = await studio.ordered()
+    lease = await studio.leased()
+    told = (await studio.say("cancel", job_id)).json()
+    assert (told["status"] in ("queued", "processing"), told["cancel_requested"]) == (True, True)
+    proof = {"dispatch_id": lease["dispatch_id"], "lease_token": lease["lease_token"]}
+    assert (await studio.work("heartbeat", **proof))["leases"][0]["cancel_requested"] is True
+    await studio.complete(lease, b"done first")
+    await studio.settle()
+    assert (await studio.job(job_id))["status"] == "completed"
+    assert await studio.balance() == CREDIT - PRICE
+    late = await studio.say("cancel", job_id)
+    assert (late.status_code, fault(late)["code"]) == (409, "illegal_move")
+
+
+async def test_a_failure_is_told_in_few_words_refunded_and_can_be_tried_again(studio: Studio) -> None:
+    job_id = await studio.ordered()
+    early = await studio.say("retry", job_id)
+    assert (early.status_code, fault(early)["code"]) == (409, "illegal_move")
+    lease = await studio.leased()
+    error = '{"exception_message": "No face found.", "traceback": "/home/op/secret.py"}'
+    proof = {"dispatch_id": lease["dispatch_id"], "lease_token": lease["lease_token"]}
+    await studio.work("fail", **proof, error=error, error_class="user_input")
+    await studio.settle()
+    failed = await studio.job(job_id)
+    assert (failed["status"], failed["error"]) == ("failed", "No face found.")
+    assert (await studio.shown(failed["video_id"]))["error"] == "No face found."
+    assert await studio.balance() == CREDIT
+    again = [await studio.say("retry", job_id, idempotency_key="r-1") for _ in range(2)]
+    assert again[0].text == again[1].text
+    assert (again[0].json()["retry_of"], again[0].json()["video_id"]) == (job_id, failed["video_id"])
+    repeated = (await studio.leased())["input_payload"]
+    first = lease["input_payload"]
+    assert (repeated["workflow"], repeated["properties"]) == (first["workflow"], first["properties"])
+    assert await studio.balance() == CREDIT - PRICE
+
+
+async def test_a_file_that_a_job_needs_cannot_be_deleted(studio: Studio, house: House) -> None:
+    job_id = await studio.ordered()
+    for url in (f"/api/files/{studio.video.original_file_id}", f"/api/videos/{studio.video.id}"):
+        answer = await studio.client.delete(url, headers=studio.member.headers)
+        assert (answer.status_code, fault(answer)["code"]) == (409, "file_in_use")
+    await studio.say("cancel", job_id)
+    url = f"/api/videos/{studio.video.id}"
+    assert (await studio.client.delete(url, headers=studio.member.headers)).status_code == 204
+    gone = await studio.say("retry", job_id)
+    assert (gone.status_code, fault(gone)["code"]) == (422, "invalid_input")
+    async with house.tenant_tx(studio.member.tenant, read_only=True) as tx:
+        assert await videos.find_video(tx, studio.video.original_file_id, studio.member.user.id) is None  # type: ignore[arg-type]
+
+
+async def test_jobs_are_listed_filtered_and_thrown_away(studio: Studio) -> None:
+    done = await studio.ordered()
+    await studio.complete(await studio.leased(), b"first", b"second")
+    await studio.settle()
+    waiting = [await studio.ordered() for _ in range(3)]
+
+    async def ids(**params: Any) -> list[str]:
+        answer = await studio.client.get("/api/ai-jobs", params=params, headers=studio.member.headers)
+        assert answer.status_code == 200, answer.text
+        found = [each["id"] for each in answer.json()["jobs"]]
+        cursor = answer.json()["next_cursor"]
+        return found + (await ids(**params, cursor=cursor) if cursor and "cursor" not in params else [])
+
+    assert await ids(limit=2) == [*reversed(waiting), done]
+    assert await ids(status="completed") == [done]
+    assert await ids(effect_id=str(studio.effect.id), video_id=str(new_id())) == []
+    url = f"/api/ai-jobs/{done}"
+    assert (await studio.client.delete(f"/api/ai-jobs/{waiting[0]}", headers=studio.member.headers)).status_code == 409
+    second = (await studio.job(done))["outputs"][1]["file_id"]
+    assert (await studio.client.delete(url, headers=studio.member.headers)).status_code == 204
+    assert (await studio.client.get(url, headers=studio.member.headers)).status_code == 404
+    assert (await studio.client.get(f"/api/files/{second}", headers=studio.member.headers)).status_code == 404
+    assert done not in await ids()

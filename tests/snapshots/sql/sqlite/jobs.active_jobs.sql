@@ -1,0 +1,6 @@
+SELECT ai_jobs.id
+FROM ai_jobs
+WHERE ai_jobs.tenant_id = ?
+AND ai_jobs.status IN (__[POSTCOMPILE_active])
+AND ai_jobs.user_id = ?
+LIMIT ? OFFSET ?
