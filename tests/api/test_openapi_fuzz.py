@@ -33,7 +33,7 @@ from tests.api.asking import fault
 from tests.api.conftest import WEBHOOK_SECRET
 from tests.builders import a_key, a_member, a_tenant, a_user, a_workflow, an_effect, an_operator_key
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "16"))
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "8"))
 # What the server says by itself of bytes that are no HTTP, such as a raw control character in the address.
 NOT_HTTP = "Invalid HTTP request received."
 # Streams; tests/journeys/test_server_process.py and tests/live read them.
@@ -98,7 +98,7 @@ async def _people(settings: Settings) -> dict[str, tuple[dict[str, str], dict[st
         await house.close()
 
 
-@pytest.mark.timeout(600 if EXAMPLES > 50 else 120)
+@pytest.mark.timeout(600 if EXAMPLES > 50 else 300)
 @pytest.mark.parametrize(
     ("role", "engine"),
     [("anonymous", "sqlite"), ("admin", "postgresql"), ("operator", "sqlite")],
