@@ -105,7 +105,7 @@ async def test_a_cleared_block_lets_work_through_again(depot: Depot) -> None:
 
 
 async def test_a_workflow_is_added_deactivated_and_activated(depot: Depot) -> None:
-    body = {"slug": "upscale", "graph": {"1": {"class_type": "Upscale"}}, "run_deadline_s": 300}
+    body = {"slug": "upscale", "graph": {"1": {"class_type": "Upscale", "inputs": {}}}, "run_deadline_s": 300}
     made = await depot.ask("POST", "/workflows", 201, json=body)
     assert (made["name"], made["is_active"], made["run_deadline_s"]) == ("upscale", True, 300)
     assert len(made["structure_hash"]) == 64
@@ -116,7 +116,7 @@ async def test_a_workflow_is_added_deactivated_and_activated(depot: Depot) -> No
     await depot.ask("POST", "/workflows", 409, json=body)
     await depot.ask("POST", "/workflows/nothing/activate", 404)
     assert await depot.audited() == [
-        ("workflow.add", "upscale", {"structure_hash": made["structure_hash"]}),
+        ("workflow.add", "upscale", {"structure_hash": made["structure_hash"], "version": 1}),
         ("workflow.deactivate", "upscale", {}),
         ("workflow.activate", "upscale", {}),
     ]

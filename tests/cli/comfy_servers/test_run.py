@@ -166,6 +166,8 @@ def test_ctrl_c_stops_it_on_the_server_too(engine: Server, folder: Path) -> None
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell that starts the tests in the background ignores it for all that come after.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         until = time.monotonic() + 40
