@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 READY := .venv/.ready
-TEST_PROCESSES ?= 3
+TEST_PROCESSES ?= 2
 
 .PHONY: help setup up test test-fast check fix snapshots screenshots lock bench soak clean
 
@@ -19,7 +19,7 @@ up: $(READY) ## start everything on embedded defaults; Ctrl-C stops it
 
 test: $(READY) ## all tests: SQLite, PostgreSQL, S3, browser
 	@tools/system-packages
-	$(BIN)/pytest -n $(TEST_PROCESSES) --dist worksteal $(ARGS)
+	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile $(ARGS)
 
 test-fast: $(READY) ## unit tests, and database tests on SQLite only
 	$(BIN)/pytest -q tests/unit tests/database -k "not postgresql" $(ARGS)

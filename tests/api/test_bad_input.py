@@ -322,6 +322,8 @@ UUIDS = [
 async def test_bad_ids_are_refused(app: FastAPI, asker: Asker) -> None:
     for operation in [each for each in operations(app) if each.ids]:
         for text in UUIDS:
+            if ".." in text and operation.path.endswith("/events"):
+                continue  # folded away it is another stream, which does not end
             url = operation.path.format(**dict.fromkeys(operation.ids, text))
             answer = await asker.ask(operation, url=url, json=operation.example())
             if answer.status_code == 307:
