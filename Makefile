@@ -19,7 +19,7 @@ up: $(READY) ## start everything on embedded defaults; Ctrl-C stops it
 
 test: $(READY) ## all tests: SQLite, PostgreSQL, S3, browser
 	@tools/system-packages
-	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile $(ARGS)
+	EDGE_ON_ONE_ENGINE=1 $(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile $(ARGS)
 
 test-fast: $(READY) ## unit tests, and database tests on SQLite only
 	$(BIN)/pytest -q tests/unit tests/database -k "not postgresql" $(ARGS)

@@ -20,12 +20,23 @@ from comfyfleet.settings import Settings
 from tests.postgres import Cluster, postgres_cluster
 
 Engine = Literal["sqlite", "postgresql"]
-# Tests of real processes, sockets, databases and seconds: on a machine that stands still for a while one of them may
-# fail by its own clock. They may try once more, and are named when they do (RERUN); in `make soak` nothing may.
-PURE = ("unit", "house")
-# The edge's own tests ask it, not the databases: every verb behind it is tested on both engines in tests/database. In
-# CI each of these runs on one of the two, by its name; in `make soak` on both.
-ON_ONE_ENGINE = ("api",)
+# Tests of real processes, sockets and seconds: on a machine that stands still for a while one of them may fail by its
+# own clock. They may try once more, and are named when they do (RERUN); in `make soak` nothing may.
+REAL_SECONDS = (
+    "api",
+    "browser",
+    "chaos",
+    "cli",
+    "contract",
+    "database/videos",
+    "database/webhooks",
+    "faults",
+    "journeys",
+    "live",
+)
+# The edge's own tests ask it, not the databases: every verb behind it is tested on both engines in tests/database.
+# `make test` runs each of these on one of the two, by its name; `make soak`, and whoever calls pytest, on both.
+ON_ONE_ENGINE = "api" if os.environ.get("EDGE_ON_ONE_ENGINE") else None
 HISTORIES = {"central": CENTRAL_HISTORY, "tenant": TENANT_HISTORY}
 
 
@@ -71,15 +82,17 @@ class Databases:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if os.environ.get("HYPOTHESIS_PROFILE") == "soak":
         return
-    pure, edge = ([_folder(name) for name in names] for names in (PURE, ON_ONE_ENGINE))
     for item in items:
-        if not str(item.path).startswith(tuple(pure)):
+        if _is_in(item, *REAL_SECONDS):
             item.add_marker(pytest.mark.flaky(reruns=1))
-    left = [item for item in items if str(item.path).startswith(tuple(edge)) and not _is_its_engine(item)]
-    if left and len(items) > len(left) + 50:  # somebody who names a few wants those
+    if ON_ONE_ENGINE is not None:
+        left = [item for item in items if _is_in(item, ON_ONE_ENGINE) and not _is_its_engine(item)]
         config.hook.pytest_deselected(items=left)
-        dropped = set(map(id, left))
-        items[:] = [item for item in items if id(item) not in dropped]
+        items[:] = [item for item in items if item not in left]
+
+
+def _is_in(item: pytest.Item, *names: str) -> bool:
+    return str(item.path).startswith(tuple(_folder(name) for name in names))
 
 
 def _folder(name: str) -> str:
