@@ -8,7 +8,8 @@ import structlog
 from rich.console import Console
 
 from bench.comfy.parts import PARTS, measure_part
-from bench.comfy.report import Report
+from bench.comfy.targets import TARGETS
+from bench.report import Report
 
 
 def arguments() -> argparse.Namespace:
@@ -22,7 +23,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     given = arguments()
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    report = Report("quick" if given.quick else "full")
+    report = Report("comfy", "quick" if given.quick else "full", TARGETS)
     for name in given.only.split(","):
         if find_spec(f"bench.comfy.{name}") is None:
             report.notes.append(f"there is no part {name!r}")

@@ -10,8 +10,9 @@ from rich.progress import Progress
 
 from bench.dispatch.figures import FIGURES, Bench
 from bench.dispatch.ground import Ground, migrate, stand_on, temporary_folder
-from bench.dispatch.report import Report
-from bench.dispatch.scale import FULL, QUICK
+from bench.dispatch.scale import FULL, QUICK, Scale
+from bench.dispatch.targets import TARGETS
+from bench.report import Report
 
 
 def arguments() -> argparse.Namespace:
@@ -22,19 +23,20 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def measure(ground: Ground, report: Report, only: list[str], progress: Progress) -> None:
+async def measure(ground: Ground, scale: Scale, report: Report, only: list[str], progress: Progress) -> None:
     await migrate(ground)
     for name in only:
-        await FIGURES[name](Bench(ground, report.scale, report, progress))
+        await FIGURES[name](Bench(ground, scale, report, progress))
 
 
 def main() -> None:
     given = arguments()
-    report = Report(QUICK if given.quick else FULL)
+    scale = QUICK if given.quick else FULL
+    report = Report("dispatch", scale.name, TARGETS)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     progress = Progress(console=Console(stderr=True))
     with temporary_folder() as folder, stand_on(folder) as ground, progress:
-        uvloop.run(measure(ground, report, given.only.split(","), progress))
+        uvloop.run(measure(ground, scale, report, given.only.split(","), progress))
     if given.json:
         print(report.as_json())
     else:

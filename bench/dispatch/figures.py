@@ -15,10 +15,10 @@ from bench.dispatch.fairness import Tenants
 from bench.dispatch.ground import Ground
 from bench.dispatch.growth import Cost, Queue, typical
 from bench.dispatch.raw import RawDrain
-from bench.dispatch.report import Report
 from bench.dispatch.scale import Scale
 from bench.dispatch.served import Idle, serve
 from bench.dispatch.snapshot import lease_p50_ms
+from bench.report import Report
 
 TENANTS = 1_000
 FAIR_BATCHES = 10

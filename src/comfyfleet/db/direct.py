@@ -110,15 +110,9 @@ def _converted(row: Sequence[Any], processors: Sequence[tuple[int, Callable[[Any
 
 def plan_of(statement: Executable, connection: AsyncConnection) -> Plan | None:
     """None: it goes the common way."""
-    key = id(statement)
-    if _kept.get(key) is not statement:
+    if not is_built_once(statement) or connection.dialect.name != "postgresql":
         return None
-    plan = _plans.get(key)
+    plan = _plans.get(id(statement))
     if plan is None:
-        dialect = connection.dialect
-        if dialect.name != "postgresql":
-            return None
-        plan = _plans[key] = Plan(statement, dialect)
-    elif connection.dialect.name != "postgresql":
-        return None
+        plan = _plans[id(statement)] = Plan(statement, connection.dialect)
     return plan

@@ -4,9 +4,10 @@ import asyncio
 import json
 from typing import cast
 
-from bench.dispatch.report import TARGETS, Report
+from bench.dispatch.targets import TARGETS
 from bench.dispatch.scale import QUICK
 from bench.dispatch.wire import Line, RefusedCall, job_of
+from bench.report import Report
 
 
 class Wire(asyncio.WriteTransport):
@@ -24,7 +25,7 @@ def a_reply(body: bytes, status: int = 200) -> bytes:
 
 
 def test_the_json_names_every_figure_measured_or_not() -> None:
-    report = Report(QUICK)
+    report = Report("dispatch", QUICK.name, TARGETS)
     report.ratio("lease_growth", 3.0, 2.0)
     said = json.loads(report.as_json())
     assert set(TARGETS) <= set(said)

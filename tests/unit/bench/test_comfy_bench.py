@@ -3,13 +3,14 @@
 import json
 
 from bench.comfy.frames import NODES, as_text_frame, prompt_frames
-from bench.comfy.report import TARGETS, Report
+from bench.comfy.targets import TARGETS
+from bench.report import Report
 from comfyfleet.comfy.frames import parse_frame
 from comfyfleet.comfy.messages import ExecutionSuccess, ProgressState
 
 
 def test_the_json_names_every_figure_measured_or_not() -> None:
-    report = Report("quick")
+    report = Report("comfy", "quick", TARGETS)
     report.add({"ws_mb_s": 49.0, "pool_cpu_ms": 5.0, "ws_mb_a_prompt": 17.9})
     said = json.loads(report.as_json())
     assert set(TARGETS) <= set(said)
