@@ -4,8 +4,8 @@ import asyncio
 import json
 from typing import cast
 
-from bench.dispatch.targets import TARGETS
 from bench.dispatch.scale import QUICK
+from bench.dispatch.targets import TARGETS
 from bench.dispatch.wire import Line, RefusedCall, job_of
 from bench.report import Report
 
