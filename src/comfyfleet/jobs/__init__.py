@@ -4,7 +4,8 @@ from comfyfleet.jobs.cancel import request_cancel
 from comfyfleet.jobs.create import create_job, create_jobs
 from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
 from comfyfleet.jobs.model import Job, JobFile, JobRules, NewJob, Submission
-from comfyfleet.jobs.order import Order, Placed, digest_request, find_ordered, open_input, place_order, prepare_order
+from comfyfleet.jobs.order import Order, Wish, digest_request, open_input, prepare_order
+from comfyfleet.jobs.place import Placed, find_ordered, place_order
 from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, require_unused
 from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
 from comfyfleet.jobs.remove import delete_job
@@ -24,6 +25,7 @@ __all__ = [
     "Placed",
     "Submission",
     "Timing",
+    "Wish",
     "apply_settlement",
     "create_job",
     "create_jobs",
