@@ -98,7 +98,7 @@ async def _take_inputs(tx: TenantTx, order: Order) -> Taken:
         # The video's id stands in for its file's: see `order.py`.
         found[wish.video_id] = await videos.read_input(tx, wish.video_id, wish.user_id)
     others = [FileId(each) for each in dict.fromkeys(named.values()) if each != wish.video_id]
-    found |= await storage.read_files(tx, others, wish.user_id)
+    found.update((await storage.read_files(tx, others, wish.user_id)).items())
     assets = workflows.list_assets(
         order.stored_graph,
         order.version.properties,
