@@ -1,6 +1,7 @@
 """Orders of effects, many at once: keys, limits and money are exact, and a file that a job takes stays."""
 
 import asyncio
+import json
 from dataclasses import replace
 
 import pytest
@@ -22,11 +23,16 @@ from comfyfleet.kernel.errors import (
 from comfyfleet.kernel.ids import FileId, TenantId, new_id
 from comfyfleet.upkeep import UpkeepRules, expire_jobs, expire_videos
 from comfyfleet.videos import VideoStatus
-from tests.api.ordering import an_effect
+from comfyfleet.workflows import read_properties
+from tests.api.ordering import GRAPH, an_effect
+from tests.builders import a_workflow
+from tests.builders import an_effect as an_effect_of
 from tests.conftest import ManualClock
 from tests.database.jobs.atelier import PRICE, RICH, Atelier
+from tests.database.videos.shelf import a_video
 
 FIFTY = range(50)
+KINDS = {"image/png": ("image/png", "video/mp4"), "video/mp4": ("video/mp4", "image/png")}
 
 
 @pytest.fixture
@@ -97,6 +103,24 @@ async def test_an_effect_without_an_input_makes_the_video_that_shows_it(atelier:
     first, _second = await atelier.outputs_of(placed.job.id)
     assert (video.status, video.processed_file_id, video.media_type) == (VideoStatus.COMPLETED, first, "image/png")
     assert (video.title, video.original_file_id) == ("Dream", None)
+    assert await atelier.broken() == []
+
+
+@pytest.mark.parametrize(("kind", "media_type"), [("image", "image/png"), ("video", "video/mp4")])
+async def test_pictures_and_films_go_the_same_way(atelier: Atelier, kind: str, media_type: str) -> None:
+    picture = {"name": "picture", "type": kind, "node": "1", "input_name": "image", "is_primary_input": True}
+    flow = await a_workflow(atelier.house, "flow", graph={"1": GRAPH["1"]}, properties=read_properties([picture]))
+    atelier.effect = await an_effect_of(atelier.house, "through", workflow=flow.slug, credits_cost=PRICE)
+    right, wrong = [await a_video(atelier.house, atelier.member, media_type=each) for each in KINDS[media_type]]
+    with pytest.raises(InvalidInput, match=f"properties.picture: is {wrong.media_type}"):
+        await atelier.order(video_id=wrong.id, properties={})
+    job_id = await atelier.delivered(video_id=right.id, properties={})
+    async with atelier.house.tenant_tx(atelier.member.tenant, read_only=True) as tx:
+        video = await videos.read_video(tx, right.id, atelier.member.user.id)
+    assert (video.status, video.job_id, video.media_type) == (VideoStatus.COMPLETED, job_id, media_type)
+    assert [video.processed_file_id] == await atelier.outputs_of(job_id)
+    [asset] = json.loads((await atelier.payloads())[0].payload)["assets"]
+    assert (asset["media_type"], asset["is_primary_input"]) == (media_type, True)
     assert await atelier.broken() == []
 
 
