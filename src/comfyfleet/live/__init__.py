@@ -1,7 +1,7 @@
 """Live events: what workers report on a job's way reaches whoever watches it, at whichever replica."""
 
 from comfyfleet.live.live import Live, Report
-from comfyfleet.live.model import STAGE_OVER, Cursor, Followed, Told
+from comfyfleet.live.model import STAGE_OVER, Cursor, Followed, Progress, Told, Waiting
 from comfyfleet.live.outbox import Outbox
 from comfyfleet.live.states import find_followed
 from comfyfleet.live.watch import PING, StillValid, watch_job
@@ -14,10 +14,12 @@ __all__ = [
     "Followed",
     "Live",
     "Outbox",
+    "Progress",
     "Report",
     "StillValid",
     "Told",
     "UserStream",
+    "Waiting",
     "find_followed",
     "parse_mark",
     "watch_job",

@@ -74,8 +74,10 @@ async def _ordered_before(house: House, wanted: Wanted) -> Job | None:
         return await jobs.find_ordered(tx, wanted.user_id, wanted.idempotency_key, wanted.digest)
 
 
-def wake_after(request: Request, placed: Placed, pool: str) -> None:
+def wake_after(request: Request, house: House, placed: Placed, pool: str) -> None:
+    """Whoever carries it on, and whoever watches its user's jobs."""
     if not placed.replayed:
+        house.live.changed(placed.job.id, user_id=placed.job.user_id)
         wake_relay(request, pool)
         wake_webhooks(request, pool)
 
@@ -92,6 +94,7 @@ async def cancel(house: House, home: Home, job_id: JobId, user_id: UserId) -> Jo
             await jobs.apply_settlement(tx, owed)
         async with house.control_tx() as tx:
             await settlements.mark_applied(tx, [owed.id])
+    house.live.changed(job_id)
     async with house.tenant_tx(home, read_only=True) as tx:
         return await jobs.read_job(tx, job_id, user_id)
 
