@@ -72,6 +72,7 @@ class JobView(View):
     """`credits_cost`: what was set aside; it comes back unless the job completes. URLs expire: ask again.
 
     `queue`: while it waits, as far as it is known. `progress`: while it runs, once its worker has told.
+    `expired_at`: when what it made was deleted for its age. `outputs` are those that are still there.
     """
 
     id: JobId
@@ -92,6 +93,7 @@ class JobView(View):
     created_at: datetime
     started_at: datetime | None
     completed_at: datetime | None
+    expired_at: datetime | None
 
     @classmethod
     def of(cls, job: Job, outputs: Sequence[OutputView] = (), now: Now = NOT_ASKED) -> Self:
@@ -114,6 +116,7 @@ class JobView(View):
             created_at=job.created_at,
             started_at=job.started_at,
             completed_at=job.completed_at,
+            expired_at=job.expired_at,
         )
 
 

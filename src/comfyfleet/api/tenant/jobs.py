@@ -10,7 +10,7 @@ from comfyfleet.api.background import wake_webhooks
 from comfyfleet.api.bodies import Body, View, is_plain_text, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
 from comfyfleet.api.tenant.job_views import JobView, view_jobs
-from comfyfleet.api.tenant.ordering import Wanted, cancel, order, wake_after
+from comfyfleet.api.tenant.ordering import Wanted, cancel, order, rules_for, wake_after
 from comfyfleet.jobs import JobStatus
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import EffectId, JobId, VideoId
@@ -138,7 +138,7 @@ async def retry_job(job_id: JobId, body: RetryBody, request: Request, caller: Wr
     home = home_of(caller)
     async with house.tenant_tx(home) as tx:
         placed = await jobs.retry_order(
-            tx, job_id, caller.user_id, idempotency_key=body.idempotency_key, rules=house.job_rules
+            tx, job_id, caller.user_id, idempotency_key=body.idempotency_key, rules=rules_for(house, home)
         )
     wake_after(request, house, placed, home.pool)
     return JobView.of(placed.job)
