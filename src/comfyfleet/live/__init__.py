@@ -4,6 +4,7 @@ from comfyfleet.live.live import Live, Report
 from comfyfleet.live.model import STAGE_OVER, Cursor, Followed, Progress, Told, Waiting
 from comfyfleet.live.outbox import Outbox
 from comfyfleet.live.states import find_followed
+from comfyfleet.live.wait import wait_until_over
 from comfyfleet.live.watch import PING, StillValid, watch_job
 from comfyfleet.live.watch_user import UserStream, parse_mark
 
@@ -22,5 +23,6 @@ __all__ = [
     "Waiting",
     "find_followed",
     "parse_mark",
+    "wait_until_over",
     "watch_job",
 ]
