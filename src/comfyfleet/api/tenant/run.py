@@ -4,6 +4,7 @@ import asyncio
 import re
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Request, Response
@@ -27,7 +28,8 @@ from comfyfleet.kernel.errors import InvalidInput, LimitReached
 from comfyfleet.kernel.ids import JobId, VideoId
 from comfyfleet.live import Followed
 from comfyfleet.tenants import Caller, Home, Scope
-from comfyfleet.workflows import effects
+from comfyfleet.workflows import Version, effects
+from comfyfleet.workflows.effects import Offer
 
 WAIT_S_MAX = 60
 FORM_ROOM_BYTES = 16 * 1024**2  # beside the file: other parts, and what surrounds them
@@ -95,11 +97,9 @@ async def run_effect(
 
     With `Prefer: wait=30` the answer is 200 and the ended job if it ends in time; else, and without it, 202."""
     home, wait_s = home_of(caller), _wait_s(prefer)
-    async with house.control_tx(read_only=True) as tx:
-        offer, version = await effects.take_offer(tx, effect_slug)
     inbox = Inbox(house, home, caller.user_id, bytes_max=options.upload_bytes_max)
     try:
-        asked = await read_asked(request, inbox, offer, version)
+        asked = await read_asked(request, inbox, partial(_take_offer, house, effect_slug))
         placed = await _place(house, home, caller, effect_slug, asked, inbox)
     except BaseException:
         await inbox.throw_away()
@@ -141,6 +141,7 @@ async def _place(house: House, home: Home, caller: Caller, effect: str, asked: A
     before = await ordered_before(house, wanted)
     if before is not None:
         return Placed(before, replayed=True)
+    await _take_offer(house, effect)  # an effect that is not there is said before anything is looked at
     video_id = await _input(house, home, caller, asked, inbox)
     properties = dict(body.properties)
     for name, received in asked.brought.items():
@@ -149,6 +150,11 @@ async def _place(house: House, home: Home, caller: Caller, effect: str, asked: A
         if name != FILE:
             properties[name] = str(await inbox.become_file(received))
     return await order(house, replace(wanted, video_id=video_id, properties=properties))
+
+
+async def _take_offer(house: House, effect: str) -> tuple[Offer, Version]:
+    async with house.control_tx(read_only=True) as tx:
+        return await effects.take_offer(tx, effect)
 
 
 async def _input(house: House, home: Home, caller: Caller, asked: Asked, inbox: Inbox) -> VideoId | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -29,6 +29,8 @@ FORM_WITHIN_S = 3600.0
 TURN_WITHIN_S = 20.0
 RETRY_AFTER_S = 10
 
+TakeOffer = Callable[[], Awaitable[tuple[Offer, Version]]]
+
 
 class RunBody(OrderBody):
     """What the effect works on, if it works on something: by `video_id`, or by `file_id` of an upload."""
@@ -44,10 +46,12 @@ class Asked:
     brought: Mapping[str, Received] = field(default_factory=dict)
 
 
-async def read_asked(request: Request, inbox: Inbox, offer: Offer, version: Version) -> Asked:
+async def read_asked(request: Request, inbox: Inbox, take_offer: TakeOffer) -> Asked:
+    """A form is not read before it is known what may be in it."""
     content_type = request.headers.get("content-type", "")
     if not is_form(content_type):
         return Asked(_checked(_parsed(await _small_body(request), "body")))
+    offer, version = await take_offer()
     async with _turn(request):
         try:
             async with asyncio.timeout(FORM_WITHIN_S):
