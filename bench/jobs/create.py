@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from bench.dispatch.ground import Ground
 from bench.dispatch.wire import Line, open_line, request_bytes
-from bench.jobs.raw import WARM_UP_SHARE, Round
-from bench.jobs.studio import ASKED, SLUG, USERS, Studio, key_of, settings_of
+from bench.jobs.raw import WARM_UP_SHARE
+from bench.jobs.studio import ASKED, SLUG, USERS, Round, Studio, key_of, settings_of
 from comfyfleet.kernel.ids import new_id
 from tests.server import ServerProcess, free_port
 

@@ -1,7 +1,8 @@
 """The limit of one creation: its bare statements, in the transactions it has, on the driver alone.
 
-What creating a job cannot do without, each thing once: who asks, what the effect is, and then in one durable transaction
-the user's wallet held, the key and the limit looked up, video, job, payment and submission written, webhooks asked for.
+What creating a job cannot do without, each thing once: who asks, what the effect is, and then in one durable
+transaction the user's wallet held, the key and the limit looked up, video, job, payment and submission written,
+webhooks asked for.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from bench.jobs.studio import GRAPH, PRICE, SLUG, USERS, Studio, key_of, user_id
+from bench.jobs.studio import GRAPH, PRICE, SLUG, USERS, Round, Studio, key_of, user_id
 from comfyfleet.kernel.ids import new_id
 
 Connection = psycopg.AsyncConnection[Any]
@@ -33,11 +34,11 @@ ACTIVE = """SELECT id FROM ai_jobs WHERE tenant_id = %(tenant)s AND user_id = %(
  AND status IN ('queued', 'processing') LIMIT 1000"""
 VIDEO = """INSERT INTO videos (id, tenant_id, user_id, title, status, job_id, created_at, updated_at)
 VALUES (%(video)s, %(tenant)s, %(user)s, 'Bench', 'processing', %(job)s, clock_timestamp(), clock_timestamp())"""
-JOB = """INSERT INTO ai_jobs (id, tenant_id, user_id, effect_id, workflow_id, structure_hash, provider, status, priority,
- reserved_tokens, expected_s, idempotency_key, payload, created_at, effect_slug, workflow_version, video_id, properties,
- request_digest)
-VALUES (%(job)s, %(tenant)s, %(user)s, %(workflow)s, %(workflow)s, 'structure', 'self_hosted', 'queued', 0, %(price)s, 1,
- %(key)s, %(payload)s, clock_timestamp(), 'bench', 1, %(video)s, '{"prompt": "a cat", "steps": 30}', %(digest)s)
+JOB = """INSERT INTO ai_jobs (id, tenant_id, user_id, effect_id, workflow_id, structure_hash, provider, status,
+ priority, reserved_tokens, expected_s, idempotency_key, payload, created_at, effect_slug, workflow_version, video_id,
+ properties, request_digest)
+VALUES (%(job)s, %(tenant)s, %(user)s, %(workflow)s, %(workflow)s, 'structure', 'self_hosted', 'queued', 0,
+ %(price)s, 1, %(key)s, %(payload)s, clock_timestamp(), 'bench', 1, %(video)s, '{"prompt": "a cat"}', %(digest)s)
 RETURNING id, created_at"""
 RESERVE = """INSERT INTO token_transactions (id, tenant_id, wallet_id, type, amount, job_id, created_at)
 VALUES (%(transaction)s, %(tenant)s, %(wallet)s, 'JOB_RESERVE', -%(price)s::bigint, %(job)s, clock_timestamp())"""
@@ -90,26 +91,26 @@ class Writer:
 class RawCreation:
     studio: Studio
     concurrency: int
-    numbers: "Round" = field(default_factory=lambda: Round(USERS))
+    numbers: Round = field(default_factory=lambda: Round(USERS))
 
     async def measure(self, seconds: float) -> float:
         """Jobs a second; the first fifth is for warming up."""
         payload = json.dumps({"workflow": GRAPH, "properties": {}, "assets": [], "input_url": None, "outputs": []})
         async with AsyncExitStack() as stack:
-            writers = [
-                Writer(self.studio, *[await self._connect(stack, url) for url in self._urls()], payload)
-                for _ in range(self.concurrency)
-            ]
+            writers = [await self._open(stack, payload) for _ in range(self.concurrency)]
             await self._all_write(writers, seconds * WARM_UP_SHARE)
             before, began = _total(writers), time.perf_counter()
             await self._all_write(writers, seconds)
             return (_total(writers) - before) / (time.perf_counter() - began)
 
-    def _urls(self) -> tuple[str, str]:
-        return self.studio.central_url, self.studio.pool_url
+    async def _open(self, stack: AsyncExitStack, payload: str) -> Writer:
+        central = await self._connect(stack, self.studio.central_url)
+        return Writer(self.studio, central, await self._connect(stack, self.studio.pool_url), payload)
 
     async def _connect(self, stack: AsyncExitStack, url: str) -> Connection:
-        return await stack.enter_async_context(await psycopg.AsyncConnection.connect(url, autocommit=True))
+        return await stack.enter_async_context(
+            await psycopg.AsyncConnection.connect(url, autocommit=True, prepare_threshold=None)
+        )
 
     async def _all_write(self, writers: Sequence[Writer], seconds: float) -> None:
         until = time.perf_counter() + seconds
@@ -119,18 +120,6 @@ class RawCreation:
                 await writer.create(self.numbers.next())
 
         await asyncio.gather(*(write(writer) for writer in writers))
-
-
-@dataclass
-class Round:
-    """Users in turn, so that no two who create at once are the same."""
-
-    size: int
-    _at: int = -1
-
-    def next(self) -> int:
-        self._at = (self._at + 1) % self.size
-        return self._at
 
 
 def _total(writers: Sequence[Writer]) -> int:

@@ -14,7 +14,7 @@ from bench.dispatch.ground import SIGNING_KEY, Ground
 from comfyfleet import tenants, workflows
 from comfyfleet.bootstrap import build_house
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import UserId
+from comfyfleet.kernel.ids import UserId, WorkflowId
 from comfyfleet.settings import Settings
 from comfyfleet.tenants import Home, Tenant
 from comfyfleet.workflows import effects, read_properties
@@ -49,7 +49,15 @@ GRAPH: dict[str, Any] = {
 PROPERTIES: list[dict[str, Any]] = [
     {"name": "prompt", "type": "text", "placeholder": "prompt", "required": True},
     {"name": "seed", "type": "seed", "node": "5", "input_name": "seed"},
-    {"name": "steps", "type": "integer", "minimum": 1, "maximum": 50, "node": "5", "input_name": "steps", "default": 20},
+    {
+        "name": "steps",
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 50,
+        "node": "5",
+        "input_name": "steps",
+        "default": 20,
+    },
 ]
 ASKED = {"prompt": "a cat in a spacesuit, studio light", "steps": 30}
 # Users, keys and wallets, written by the databases themselves. A key was used just now, so that no request has to
@@ -73,7 +81,7 @@ class Studio:
     central_url: str
     pool_url: str
     tenant: Tenant
-    workflow_id: UUID
+    workflow_id: WorkflowId
 
     @property
     def home(self) -> Home:
@@ -84,6 +92,18 @@ class Studio:
         with psycopg.connect(self.pool_url, autocommit=True) as connection:
             connection.execute(ENDED)
             connection.execute("VACUUM ANALYZE ai_jobs")
+
+
+@dataclass
+class Round:
+    """Users in turn, so that no two who create at once are the same."""
+
+    size: int
+    _at: int = -1
+
+    def next(self) -> int:
+        self._at = (self._at + 1) % self.size
+        return self._at
 
 
 def user_id(number: int) -> UserId:
@@ -116,13 +136,18 @@ def settings_of(central_url: str, pool_url: str) -> dict[str, str]:
     }
 
 
-@asynccontextmanager
-async def open_studio(ground: Ground, name: str, *, flushes: bool = True) -> AsyncIterator[tuple[Studio, House]]:
-    """Fresh databases; beside them a house in this process. Its objects lie where a server's of that name lie."""
+def make_databases(ground: Ground, name: str, *, flushes: bool = True) -> tuple[str, str]:
+    """A fresh central one, and a fresh pool."""
     central_url = ground.central(f"{name}_central", flushes=flushes)
     pool_url = ground.cluster.create(f"{name}_pool", template="bench_tenant")
     if not flushes:
         ground.cluster.execute(f'ALTER DATABASE "{name}_pool" SET synchronous_commit = off')
+    return central_url, pool_url
+
+
+@asynccontextmanager
+async def open_house(ground: Ground, name: str, central_url: str, pool_url: str) -> AsyncIterator[House]:
+    """In this process. Its objects lie where a server's of that name lie."""
     (ground.folder / name).mkdir()
     settings = Settings(
         home=ground.folder / name / "home",
@@ -134,9 +159,16 @@ async def open_studio(ground: Ground, name: str, *, flushes: bool = True) -> Asy
     )
     house = build_house(settings)
     try:
-        yield await _furnish(house, central_url, pool_url), house
+        yield house
     finally:
         await house.close()
+
+
+@asynccontextmanager
+async def open_studio(ground: Ground, name: str, *, flushes: bool = True) -> AsyncIterator[tuple[Studio, House]]:
+    urls = make_databases(ground, name, flushes=flushes)
+    async with open_house(ground, name, *urls) as house:
+        yield await _furnish(house, *urls), house
 
 
 async def _furnish(house: House, central_url: str, pool_url: str) -> Studio:
