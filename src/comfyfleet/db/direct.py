@@ -51,7 +51,9 @@ class Plan:
         expanded = compiled.construct_expanded_state(later)
         self.text: str = expanded.statement
         self._given: dict[str, Any] = dict(expanded.parameters)
-        self._to_driver: Mapping[str, Callable[[Any], Any]] = expanded.processors
+        found = {name: bind.type._cached_bind_processor(dialect) for bind, name in compiled.bind_names.items()}
+        own = {name: processor for name, processor in found.items() if processor is not None and name in self._given}
+        self._to_driver: Mapping[str, Callable[[Any], Any]] = {**own, **expanded.processors}
         self._row_factory, self._dialect = namedtuple_row, dialect
         self._types = [column.type for column in compiled._result_columns or ()]
         self._from_driver: list[tuple[int, Callable[[Any], Any]]] | None = None

@@ -21,10 +21,13 @@ async def find_offer(tx: ControlTx, slug: str) -> Offer:
 
 async def find_published(tx: ControlTx, name: str | EffectId) -> Offer:
     """By slug or id. One that is not published is unknown to users."""
-    row = await tx.maybe(sql.by_slug(name) if isinstance(name, str) else sql.by_id(name))
+    row = await tx.maybe(sql.named(by="slug" if isinstance(name, str) else "id"), name=name)
     if row is None or not row.is_published:
         raise NotFound("effect", name)
-    return (await _offers(tx, [Effect.from_row(row)]))[0]
+    effect = Effect.from_row(row)
+    workflow = await tx.one(sql.workflow(), workflow_id=effect.workflow_id)
+    version = await tx.maybe(sql.version_in_force(), workflow_id=effect.workflow_id)
+    return Offer(effect, Workflow.from_row(workflow), None if version is None else Version.from_row(version))
 
 
 async def take_offer(tx: ControlTx, name: str | EffectId) -> tuple[Offer, Version]:

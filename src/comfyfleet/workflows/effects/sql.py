@@ -1,11 +1,12 @@
 """Statements over effects."""
 
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import insert_once, now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import effects, workflow_versions, workflows
 from comfyfleet.kernel.ids import EffectId, WorkflowId, new_id
 from comfyfleet.workflows.effects.model import NewEffect
@@ -54,13 +55,32 @@ def published_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
     return effect_page(after=after, rows=rows).where(e.c.is_published)
 
 
+@built_once
+def named(*, by: Literal["slug", "id"]) -> sa.Select[Any]:
+    """One that is to be ordered."""
+    return sa.select(*e.c).where(e.c[by] == sa.bindparam("name"))
+
+
+@built_once
+def workflow() -> sa.Select[Any]:
+    return sa.select(*w.c).where(w.c.id == sa.bindparam("workflow_id"))
+
+
+@built_once
+def version_in_force() -> sa.Select[Any]:
+    return _versions_in_force().where(w.c.id == sa.bindparam("workflow_id"))
+
+
 def workflows_of(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
     return sa.select(*w.c).where(w.c.id.in_(workflow_ids))
 
 
 def versions_in_force(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
-    in_force = sa.and_(v.c.workflow_id == w.c.id, v.c.version == w.c.version)
-    return sa.select(*v.c).join(w, in_force).where(w.c.id.in_(workflow_ids))
+    return _versions_in_force().where(w.c.id.in_(workflow_ids))
+
+
+def _versions_in_force() -> sa.Select[Any]:
+    return sa.select(*v.c).join(w, sa.and_(v.c.workflow_id == w.c.id, v.c.version == w.c.version))
 
 
 def change_effect(
