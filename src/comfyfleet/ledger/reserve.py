@@ -1,9 +1,6 @@
 """Tokens are set aside for a job."""
 
 from collections.abc import Mapping
-from typing import Any
-
-from sqlalchemy import Row
 
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import DuplicateKey, InsufficientTokens, InvalidInput
@@ -23,7 +20,8 @@ async def reserve_tokens(tx: TenantTx, user_id: UserId, amount: Tokens, *, job_i
     """Once per job. Raises InsufficientTokens; the caller's transaction must then not commit."""
     if not 0 <= amount <= CREDIT_MAX:
         raise InvalidInput("amount", f"must be from 0 to {CREDIT_MAX}")
-    wallet = await _wallet_of(tx, user_id)
+    await tx.maybe(sql.insert_wallet(user_id))
+    wallet = await tx.one(sql.wallet_of(), user_id=user_id)
     row = await tx.maybe(sql.insert_reserve(wallet.id, amount=amount, job_id=job_id))
     if row is None:
         found = [Transaction.from_row(row) for row in await tx.all(sql.transactions_of_job(job_id))]
@@ -31,7 +29,8 @@ async def reserve_tokens(tx: TenantTx, user_id: UserId, amount: Tokens, *, job_i
         if (first.wallet_id, -first.amount) != (wallet.id, amount):
             raise DuplicateKey(str(job_id))
         return Receipt(first, replayed=True)
-    if await _take(tx, wallet.id, amount) is None:
+    moved = await tx.maybe(sql.move_balance(balance_max=REFUNDED_BALANCE_MAX), wallet_id=wallet.id, amount=-amount)
+    if moved is None:
         # Read again: the balance may have moved since, and a caller is told what stands now.
         left = await tx.one(sql.wallet_of(), user_id=user_id)
         raise InsufficientTokens(required_tokens=amount, available_tokens=left.balance)
@@ -44,28 +43,22 @@ async def reserve_each(tx: TenantTx, user_id: UserId, amounts: Mapping[JobId, To
         return
     if not all(0 <= amount <= CREDIT_MAX for amount in amounts.values()):
         raise InvalidInput("amount", f"must be from 0 to {CREDIT_MAX}")
-    wallet = await _wallet_of(tx, user_id)
+    wallet_id = await _spend(tx, user_id, sum(amounts.values()))
     rows = [
-        {"id": new_id(), "wallet_id": wallet.id, "job_id": job_id, "amount": -amount}
+        {"id": new_id(), "wallet_id": wallet_id, "job_id": job_id, "amount": -amount}
         for job_id, amount in amounts.items()
     ]
     written = {row.job_id for row in await tx.all_each(sql.insert_reserves(), rows)}
     if missing := amounts.keys() - written:
         raise DuplicateKey(str(min(missing)))
-    total = sum(amounts.values())
-    if await _take(tx, wallet.id, total) is None:
+
+
+async def _spend(tx: TenantTx, user_id: UserId, amount: int) -> WalletId:
+    """From the user's wallet, which is there but for a first job."""
+    spent = await tx.maybe(sql.spend(), of_user_id=user_id, amount=amount)
+    if spent is None and await tx.maybe(sql.insert_wallet(user_id)) is not None:
+        spent = await tx.maybe(sql.spend(), of_user_id=user_id, amount=amount)
+    if spent is None:
         left = await tx.one(sql.wallet_of(), user_id=user_id)
-        raise InsufficientTokens(required_tokens=total, available_tokens=left.balance)
-
-
-async def _wallet_of(tx: TenantTx, user_id: UserId) -> Row[Any]:
-    """Looked for first: all but a user's first job find it there."""
-    found = await tx.maybe(sql.wallet_of(), user_id=user_id)
-    if found is not None:
-        return found
-    await tx.maybe(sql.insert_wallet(user_id))
-    return await tx.one(sql.wallet_of(), user_id=user_id)
-
-
-async def _take(tx: TenantTx, wallet_id: WalletId, amount: int) -> Row[Any] | None:
-    return await tx.maybe(sql.move_balance(balance_max=REFUNDED_BALANCE_MAX), wallet_id=wallet_id, amount=-amount)
+        raise InsufficientTokens(required_tokens=amount, available_tokens=left.balance)
+    return WalletId(spent.id)

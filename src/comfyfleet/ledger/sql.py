@@ -50,6 +50,18 @@ def move_balance(*, balance_max: int) -> sa.Update:
     )
 
 
+@built_once
+def spend() -> sa.Update:
+    """As `move_balance` away from it, by whose wallet it is: a job's payment needs not look for it first."""
+    amount = sa.bindparam("amount", type_=sa.BigInteger())
+    return (
+        sa.update(w)
+        .where(w.c.tenant_id == BOUND_TENANT, w.c.user_id == sa.bindparam("of_user_id"), w.c.balance >= amount)
+        .values(balance=w.c.balance - amount)
+        .returning(w.c.id)
+    )
+
+
 def insert_credit(wallet_id: WalletId, *, amount: int, provider_transaction_id: str) -> sa.Insert:
     return (
         insert_once(t)

@@ -37,10 +37,6 @@ def by_slug(slug: str) -> sa.Select[Any]:
     return sa.select(*e.c).where(e.c.slug == slug)
 
 
-def by_id(effect_id: EffectId) -> sa.Select[Any]:
-    return sa.select(*e.c).where(e.c.id == effect_id)
-
-
 def hold_effect(slug: str) -> sa.Select[Any]:
     """Its assets are one value: who adds one to it must be alone."""
     return sa.select(*e.c).where(e.c.slug == slug).with_for_update()
@@ -56,19 +52,16 @@ def published_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
 
 
 @built_once
-def named(*, by: Literal["slug", "id"]) -> sa.Select[Any]:
-    """One that is to be ordered."""
-    return sa.select(*e.c).where(e.c[by] == sa.bindparam("name"))
-
-
-@built_once
-def workflow() -> sa.Select[Any]:
-    return sa.select(*w.c).where(w.c.id == sa.bindparam("workflow_id"))
-
-
-@built_once
-def version_in_force() -> sa.Select[Any]:
-    return _versions_in_force().where(w.c.id == sa.bindparam("workflow_id"))
+def offer(*, by: Literal["slug", "id"]) -> sa.Select[Any]:
+    """What is asked for with every order: the effect, its workflow and the version in force, in one row. A column is
+    named after its table too; a version that is not there is all empty."""
+    columns = [column.label(f"{table.name}_{column.name}") for table in (e, w, v) for column in table.c]
+    return (
+        sa.select(*columns)
+        .join(w, w.c.id == e.c.workflow_id)
+        .outerjoin(v, _is_in_force())
+        .where(e.c[by] == sa.bindparam("name"))
+    )
 
 
 def workflows_of(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
@@ -76,11 +69,11 @@ def workflows_of(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
 
 
 def versions_in_force(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
-    return _versions_in_force().where(w.c.id.in_(workflow_ids))
+    return sa.select(*v.c).join(w, _is_in_force()).where(w.c.id.in_(workflow_ids))
 
 
-def _versions_in_force() -> sa.Select[Any]:
-    return sa.select(*v.c).join(w, sa.and_(v.c.workflow_id == w.c.id, v.c.version == w.c.version))
+def _is_in_force() -> sa.ColumnElement[bool]:
+    return sa.and_(v.c.workflow_id == w.c.id, v.c.version == w.c.version)
 
 
 def change_effect(
