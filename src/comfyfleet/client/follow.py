@@ -9,7 +9,7 @@ from comfyfleet.client.ask import error_of, may_help
 from comfyfleet.client.errors import StillRunning, StrangeAnswer, decode
 from comfyfleet.client.events import Event, StatusChanged, read_event
 from comfyfleet.client.jobs import job_path
-from comfyfleet.client.model import OVER, Job
+from comfyfleet.client.model import OVER, Job, stage_of
 from comfyfleet.client.sse import Parser, TooLong
 from comfyfleet.client.steps import Answer, Broken, Call, Close, Flow, Open, Pause, Read, Send, Tell
 from comfyfleet.kernel.backoff import backoff_s
@@ -137,7 +137,8 @@ class Follower:
 
     def _tell(self, event: Event) -> Flow[None]:
         if isinstance(event, StatusChanged):
-            if event.status == self._status:
+            # The stream may know of a start before the job's own row does: what was told is not taken back.
+            if stage_of(event.status) <= stage_of(self._status):
                 return
             self._status = event.status
         yield Tell(event)
