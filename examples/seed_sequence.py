@@ -131,7 +131,7 @@ class SimulatedWorker(threading.Thread):
         said = {"worker_id": self.worker_id, "fleet_slug": self._stage.fleet, "stage": "demo"}
         token = door("POST", "/api/worker/register", said)["token"]
         door.close()
-        say(f"worker    registered as {self.worker_id}")
+        self.tell(f"registered as {self.worker_id}")
         self._api = Api(self._url, Authorization=f"Bearer {token}")
         while self._jobs and not self._stopping.is_set():
             job = self._say("poll", poll_id=str(uuid4()), wait_seconds=2)["job"]
@@ -146,20 +146,23 @@ class SimulatedWorker(threading.Thread):
         self._stopping.set()
         self.join(WITHIN_S)
 
+    def tell(self, words: str) -> None:
+        say(f"worker    {words}")
+
     def _say(self, verb: str, **said: Any) -> Any:
         return self._api("POST", f"/api/worker/{verb}", {"worker_id": self.worker_id, **said})
 
     def _work(self, job: dict[str, Any]) -> None:
         lease = {"dispatch_id": job["dispatch_id"], "lease_token": job["lease_token"]}
         self._say("heartbeat", **lease)  # at once: it confirms the lease
-        say(f"worker    leased {job['job_id']}, attempt {job['attempt']}")
+        self.tell(f"leased {job['job_id']}, attempt {job['attempt']}")
         made = self.make(self._store.get(job["input_url"]), job["input_payload"], lease)
         self._say("heartbeat", **lease)
         about = {"name": "negative.png", "mime_type": "image/png", "size": len(made)}
         [place] = self._say("outputs", **lease, outputs=[about])["outputs"]
         self._store.put(place["output_url"], place["output_headers"], made)
         ended = self._say("complete", **lease, outputs=[{**about, "path": place["path"]}])
-        say(f"worker    delivered {len(made)} bytes: {ended['status']}")
+        self.tell(f"delivered {len(made)} bytes: {ended['status']}")
 
     def make(self, photo: bytes, payload: dict[str, Any], lease: dict[str, str]) -> bytes:
         for step in range(1, 5):

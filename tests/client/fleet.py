@@ -32,6 +32,9 @@ class PacedWorker(SimulatedWorker):
             self._say("events", events=[{"kind": "progress", **lease, "data": data}])
         return negative(photo)
 
+    def tell(self, words: str) -> None:
+        """Nobody listens here."""
+
     def go_on(self, steps: int = 10_000) -> None:
         self._go_on.release(steps)
 
