@@ -1,6 +1,7 @@
 """Upload, order, wait, save: against a real server over sockets, blocking and awaiting."""
 
 import hashlib
+import re
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -95,3 +96,20 @@ def test_a_job_is_watched_cancelled_and_tried_again(fleet: Fleet, client: Client
     assert ([each.id for each in page.rows], page.next_cursor is not None) == ([again.id], True)
     assert [each.id for each in client.jobs.page(page.next_cursor, limit=1).rows] == [job.id]
     client.cancel(again.id)
+
+
+def test_the_ten_lines_of_the_page_do_what_they_say(
+    fleet: Fleet, photo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "use-the-python-sdk.md").read_text()
+    [lines, *_] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(photo.parent)
+    monkeypatch.setenv("COMFYFLEET_URL", fleet.url)
+    monkeypatch.setenv("COMFYFLEET_API_KEY", fleet.key)
+    program = lines.replace("old-film", fleet.effect).replace("clip.mp4", photo.name).replace("grain=0.4", 'title="x"')
+    with fleet.worker():
+        exec(compile(program, "page", "exec"), {"__name__": "page"})
+    *steps, saved = capsys.readouterr().out.splitlines()
+    assert [float(step.split()[0]) for step in steps] == [0.25, 0.5, 0.75, 1.0]
+    assert "out/negative.png" in saved
+    assert (photo.parent / "out" / "negative.png").read_bytes() == NEGATIVE
