@@ -113,6 +113,10 @@ def test_what_goes_wrong_has_a_sentence_and_an_exit_code(
     assert "api_key_missing" in comfyfleet("jobs", "list", code=5).err
 
 
+def test_the_users_variables_are_no_wrong_settings(comfyfleet: Comfyfleet) -> None:
+    assert "no comfyfleet in" in comfyfleet("tenant", "list", code=3).err
+
+
 def test_values_become_what_the_effect_wants() -> None:
     kinds = ["text", "number", "integer", "seed", "boolean", "choice", "image"]
     properties = [EffectProperty(kind, kind, choices=[1, "b"] if kind == "choice" else None) for kind in kinds]

@@ -44,6 +44,8 @@ def test_no_is_told_by_kind_with_its_facts(fleet: Fleet, client: Client, tmp_pat
     with pytest.raises(InvalidRequest) as odd:
         client.submit(fleet.effect, video.id, priority=1000)
     assert (odd.value.field, odd.value.problems[0]["where"]) == ("priority", "body")
+    with pytest.raises(InvalidInput, match="JSON cannot say"):
+        client.submit(fleet.effect, video.id, title=object())
     with pytest.raises(NotFound):
         client.submit("no-such-effect", video.id)
     with pytest.raises(MediaRefused) as torn:

@@ -108,7 +108,7 @@ def test_the_ten_lines_of_the_page_do_what_they_say(
     monkeypatch.setenv("COMFYFLEET_API_KEY", fleet.key)
     program = lines.replace("old-film", fleet.effect).replace("clip.mp4", photo.name).replace("grain=0.4", 'title="x"')
     with fleet.worker():
-        exec(compile(program, "page", "exec"), {"__name__": "page"})
+        exec(compile(program, "page", "exec"), {"__name__": "page"})  # noqa: S102  it is ours
     *steps, saved = capsys.readouterr().out.splitlines()
     assert [float(step.split()[0]) for step in steps] == [0.25, 0.5, 0.75, 1.0]
     assert "out/negative.png" in saved

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from examples.seed_sequence import Api, SimulatedWorker, negative, picture, set_the_stage
 
+from comfyfleet.client import Client
 from tests.postgres import Cluster
 from tests.seaweedfs import run_seaweedfs
 from tests.server import ServerProcess, environment, free_port, run_command, server_process
@@ -46,6 +48,19 @@ def test_on_embedded_defaults(tmp_path: Path) -> None:
     with server_process(tmp_path) as server:
         key = (server.home / "operator.key").read_text().strip()
         check(play(tmp_path, server.url, key, {"HOME": str(server.home)}))
+
+
+def by_the_sdk(url: str, operator_key: str, out: Path) -> None:
+    """The same again: its bytes go to the bucket and come from there."""
+    operator = Api(url, Authorization=f"Bearer {operator_key}")
+    stage = set_the_stage(url, operator)
+    operator.close()
+    worker = SimulatedWorker(url, stage)
+    worker.start()
+    with Client(url, stage.user_key) as client:
+        [saved] = client.run(stage.effect, picture()).save(out)
+    worker.stop()
+    assert saved.path.read_bytes() == negative(picture())
 
 
 @contextmanager
@@ -90,8 +105,10 @@ def test_on_postgresql_and_s3(tmp_path: Path, cluster: Cluster) -> None:
                 done = run_command(tmp_path, *command, **settings)
                 assert done.returncode == 0, done.stderr
             made = run_command(tmp_path, "key", "create", "op@example.com", "--name", "example", "--json", **settings)
+            operator_key = json.loads(made.stdout)["secret"]
             with serving(tmp_path, settings) as server:
-                check(play(tmp_path, server.url, json.loads(made.stdout)["secret"], settings))
+                check(play(tmp_path, server.url, operator_key, settings))
+                by_the_sdk(server.url, operator_key, tmp_path / "out")
         finally:
             for name in names:
                 cluster.drop(name)
