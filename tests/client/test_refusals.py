@@ -15,6 +15,7 @@ from comfyfleet.client import (
     ApiUnreachable,
     AsyncClient,
     Client,
+    Event,
     InsufficientTokens,
     InvalidInput,
     InvalidRequest,
@@ -36,7 +37,9 @@ def test_no_is_told_by_kind_with_its_facts(fleet: Fleet, client: Client, tmp_pat
         other.run(poor.effect, PHOTO)
     assert (refused.value.required_tokens, refused.value.available_tokens) == (12, 1)
     assert refused.value.message == "Insufficient token balance."
-    assert "request " in refused.value.__notes__[0]
+    asked, uploaded = refused.value.__notes__
+    assert asked.startswith("request ")
+    assert uploaded.startswith("the input is uploaded, as video ")
     video = client.upload(PHOTO)
     with pytest.raises(InvalidInput) as wrong:
         client.submit(fleet.effect, video.id, titel="typo")
@@ -46,8 +49,11 @@ def test_no_is_told_by_kind_with_its_facts(fleet: Fleet, client: Client, tmp_pat
     assert (odd.value.field, odd.value.problems[0]["where"]) == ("priority", "body")
     with pytest.raises(InvalidInput, match="JSON cannot say"):
         client.submit(fleet.effect, video.id, title=object())
-    with pytest.raises(NotFound):
-        client.submit("no-such-effect", video.id)
+    told: list[Event] = []
+    for given in (video.id, PHOTO):
+        with pytest.raises(NotFound):
+            client.submit("no-such-effect", given, on_progress=told.append)
+    assert told == []  # nothing was sent for it
     with pytest.raises(MediaRefused) as torn:
         client.upload(PHOTO[:50], media_type="image/png")
     assert torn.value.field == "original_file_id"
