@@ -36,6 +36,7 @@ class Bar:
             transient=True,
         )
         self._task = self._progress.add_task("starting", total=None, more="")
+        self._part: float | None = None
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -63,7 +64,9 @@ class Bar:
             case InQueue():
                 self._see("waiting", part=None, more=words_of(event))
             case Progressed(_, fraction, node):
-                self._see("running", part=fraction, more=f"node {node}" if node else "")
+                # Not every report says how far it is: then the bar stays where it was.
+                self._part = self._part if fraction is None else fraction
+                self._see("running", part=self._part, more=f"node {node}" if node else "")
             case Missed(_, reason):
                 self._say(f"Something was missed: {reason}.")
             case _:
