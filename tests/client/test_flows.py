@@ -207,6 +207,8 @@ def test_events_are_read_in_the_words_of_different_workers() -> None:
         event = read_event(JOB, "progress", json.dumps({"data": facts}))
         assert isinstance(event, Progressed)
         assert event.fraction == fraction
+    named = read_event(JOB, "node", '{"data": {"node": "4", "class_type": "KSampler"}}')
+    assert named == Progressed(JOB, None, "KSampler", {"node": "4", "class_type": "KSampler"})
     assert read_event(JOB, "preview", '{"data": {"image": "aGk=", "mime_type": "image/webp"}}') == Previewed(
         JOB, b"hi", "image/webp"
     )
