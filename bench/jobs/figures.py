@@ -94,13 +94,13 @@ async def event_delay(bench: Bench) -> None:
 async def memory_growth(bench: Bench) -> None:
     scale, report = bench.scale, bench.report
     task = bench.progress.add_task("memory", total=None)
-    found = await memory.measure(bench.ground, few=scale.few, many=scale.many)
+    found = await memory.measure(bench.ground, few=scale.few, many=scale.many, within_s=scale.memory_s)
     bench.progress.update(task, total=1, completed=1)
     report.ratio("memory_growth", found.many_mb, found.few_mb)
     report.absolute |= {"memory_few_mb": found.few_mb, "memory_many_mb": found.many_mb}
     report.notes.append(
         f"memory_growth: the server's resident memory after {scale.few:,} whole jobs and after"
-        f" {scale.many:,}{_instead(scale.many, FULL.many)}"
+        f" {found.jobs:,}{_instead(found.jobs, FULL.many)}"
     )
 
 

@@ -13,6 +13,7 @@ class Scale:
     seconds: float  # of each throughput measurement
     few: int  # jobs behind the server when its memory is first read
     many: int  # … and when it is read again
+    memory_s: float  # that this may take; then it is read after fewer
     events_s: float
 
 
@@ -25,6 +26,7 @@ FULL = Scale(
     seconds=10.0,
     few=1_000,
     many=100_000,
+    memory_s=2 * 3600.0,
     events_s=20.0,
 )
 QUICK = Scale(
@@ -36,5 +38,6 @@ QUICK = Scale(
     seconds=4.0,
     few=1_000,
     many=10_000,
+    memory_s=100.0,
     events_s=5.0,
 )

@@ -130,6 +130,7 @@ def settings_of(central_url: str, pool_url: str) -> dict[str, str]:
         "POOLS": json.dumps({"main": pool_url}),
         "SECRET_KEY": SIGNING_KEY,
         "LOG_LEVEL": "warning",
+        "ENGINE": "false",
         "MAX_ACTIVE_JOBS_PER_USER": str(ACTIVE_JOBS_MAX),
         "REQUESTS_PER_MINUTE_PER_KEY": "1000000",
         "REQUESTS_PER_MINUTE_PER_TENANT": "1000000",
