@@ -1,0 +1,1 @@
+"""The process beside each ComfyUI: leases jobs, runs them, delivers what they made."""
