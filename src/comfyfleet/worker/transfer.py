@@ -65,5 +65,4 @@ class Transfer:
             raise self._late(place.output_url, "take") from None
 
     def _late(self, url: str, verb: str) -> TransferFailed:
-        problem = f"not done within {self._limits.whole_s:g} s"
-        return TransferFailed(self._line.host_of(url), verb=verb, problem=problem, tries=1)
+        return TransferFailed(self._line.host_of(url), verb=verb, problem="too slow", after_s=self._limits.whole_s)

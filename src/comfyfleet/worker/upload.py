@@ -13,6 +13,9 @@ from comfyfleet.wire.worker_v1 import OutputUrl
 from comfyfleet.worker.landing import CHUNK_BYTES
 from comfyfleet.worker.store_line import BROKEN, EXPIRED, Again, Line, Tries
 
+# Some stores refuse and hang up while the body is still coming, and their word is lost. At the second time a fresh
+# place costs less than to ask why.
+BROKEN_MAX = 2
 Mint: TypeAlias = Callable[[], Awaitable[OutputUrl]]  # a fresh place for the same bytes
 
 
@@ -40,7 +43,8 @@ class Upload:
     def __init__(self, line: Line, body: Body, mint: Mint, place: OutputUrl) -> None:
         self._line, self._body, self._mint, self._place = line, body, mint, place
         self._tries = Tries(line, "take")
-        self._may_be_there = False  # an earlier PUT to this place ended without a clear answer
+        self._may_be_there = False  # an earlier PUT to this place has no clear answer
+        self._broken = 0  # how many had none at all
 
     async def run(self) -> OutputUrl:
         while True:
@@ -48,11 +52,14 @@ class Upload:
                 await self._once()
                 return self._place
             except BROKEN as error:
-                self._may_be_there = self._may_be_there or not isinstance(error, httpx2.ConnectError)
                 again = Again(str(error) or type(error).__name__)
+                if not isinstance(error, httpx2.ConnectError):
+                    self._may_be_there, self._broken = True, self._broken + 1
             except Again as said:
                 again = said
             await self._tries.wait(self._place.output_url, again)
+            if self._broken >= BROKEN_MAX:
+                await self._move()
 
     async def _once(self) -> None:
         url = self._place.output_url
@@ -67,7 +74,10 @@ class Upload:
                 return  # 412: nobody else knows this place, so it is our own PUT, whose answer was lost
             if status in EXPIRED or status == 412:
                 self._tries.renew(url, status)
-                self._place, self._may_be_there = await self._mint(), False
+                await self._move()
                 raise Again(f"it answered {status}", after_s=0.0)
             self._may_be_there = True
             raise self._tries.give_up(url, response)
+
+    async def _move(self) -> None:
+        self._place, self._may_be_there, self._broken = await self._mint(), False, 0
