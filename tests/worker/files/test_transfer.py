@@ -133,22 +133,22 @@ async def test_a_file_that_is_not_there_is_not_asked_for_twice(
     assert len(store.asked) == 1
 
 
-async def test_a_store_in_trouble_is_given_time(store: FarStore, transfer: Transfer, tmp_path: Path) -> None:
+async def test_a_store_in_trouble_is_given_time(
+    store: FarStore, transfer: Transfer, impatient: Transfer, tmp_path: Path
+) -> None:
     store.objects["/a"] = CONTENT
     store.statuses.extend([503, 500, 429])
     await transfer.download("/a", tmp_path / "a", sha256=SHA256)
     store.statuses.extend([503] * 10_000)
     with pytest.raises(TransferFailed, match="503"):
-        await transfer.download("/a", tmp_path / "b")
+        await impatient.download("/a", tmp_path / "b")
     assert len(store.statuses) > 1_000
 
 
-async def test_a_store_that_goes_silent_is_left(store: FarStore, tmp_path: Path) -> None:
+async def test_a_store_that_goes_silent_is_left(store: FarStore, impatient: Transfer, tmp_path: Path) -> None:
     store.objects["/a"], store.gate = CONTENT, asyncio.Event()
-    limits = TransferLimits(idle_s=0.1, patience_s=0.2, base_s=0.01, ceiling_s=0.01)
-    async with Transfer(base_url=store.url, limits=limits) as transfer:
-        with pytest.raises(TransferFailed, match="Timeout"):
-            await transfer.download("/a", tmp_path / "a", size_bytes=len(CONTENT))
+    with pytest.raises(TransferFailed, match="Timeout"):
+        await impatient.download("/a", tmp_path / "a", size_bytes=len(CONTENT))
     store.gate.set()
 
 
@@ -220,12 +220,12 @@ async def test_a_place_that_is_refused_or_taken_is_asked_for_anew(
 
 
 async def test_a_store_that_does_not_take_it_ends_the_upload(
-    store: FarStore, transfer: Transfer, body: FileBody
+    store: FarStore, impatient: Transfer, body: FileBody
 ) -> None:
     _, mint = minting(store, "one", "two")
     store.statuses.append(413)
     with pytest.raises(TransferRefused, match="413"):
-        await transfer.upload(body, mint)
+        await impatient.upload(body, mint)
     store.statuses.extend([500] * 10_000)
     with pytest.raises(TransferFailed, match="500"):
-        await transfer.upload(body, mint)
+        await impatient.upload(body, mint)
