@@ -78,7 +78,9 @@ class WorkerSettings(BaseSettings):
         1, ge=0, le=100, description="Jobs fetched beyond those that run. 0: one after the other, for tiny disks."
     )
 
-    home: Path = Field(Path(".comfyfleet"), description="Folder for files; each worker has its own in `workers/` there.")
+    home: Path = Field(
+        Path(".comfyfleet"), description="Folder for files; each worker has its own in `workers/` there."
+    )
     asset_cache_bytes: int = Field(20 * GIB, ge=0, description="The most that cached inputs may take on disk.")
     disk_free_bytes_min: int = Field(2 * GIB, ge=0, description="With less room on the disk, no job is fetched ahead.")
     memory_free_bytes_min: int = Field(
@@ -100,7 +102,8 @@ class WorkerSettings(BaseSettings):
     )
     metadata_url: str = Field("http://169.254.169.254", description="The EC2 instance metadata service.")
     scale_in_protection: Literal["auto", "on", "off"] = Field(
-        "auto", description="Protect the instance from scale-in while a job runs. `auto`: where an Auto Scaling group is."
+        "auto",
+        description="Protect the instance from scale-in while a job runs. `auto`: where an Auto Scaling group is.",
     )
 
     status_host: str = Field("127.0.0.1", description="Address of `/healthz` and `/metrics`; `0.0.0.0` in a container.")
@@ -191,8 +194,12 @@ class WorkerSettings(BaseSettings):
             problems.append("providers: must name self_hosted, for servers, comfyui_command or comfyui_dir are set")
         elif self.comfyui_command and len(self.comfyui_command) != len(self.addresses()):
             problems.append("comfyui_command: needs as many commands as there are servers, in their order")
-        if self.comfyui_command and not all(is_loopback(urlsplit(each.url).hostname or "") for each in self.addresses()):
-            problems.append("comfyui_command: starts servers on this machine; their URLs must be of 127.0.0.1 or localhost")
+        if self.comfyui_command and not all(
+            is_loopback(urlsplit(each.url).hostname or "") for each in self.addresses()
+        ):
+            problems.append(
+                "comfyui_command: starts servers on this machine; their URLs must be of 127.0.0.1 or localhost"
+            )
         return problems
 
     def addresses(self) -> list[Address]:
