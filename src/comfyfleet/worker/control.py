@@ -1,8 +1,7 @@
 """The control plane as a worker sees it: nine calls, typed both ways, and what may go wrong with them.
 
-Unavailable      ControlUnreachable  no answer, or one that says: later
+Unavailable      ControlUnreachable  no answer, one that says: later, or a token that must be renewed first
 Conflict         LeaseLost  Superseded  CallRefused
-Unauthenticated  the token is no longer one
 """
 
 import asyncio
@@ -73,10 +72,11 @@ class Session:
 
 
 class ControlClient:
-    """For the event loop."""
+    """For the event loop. `on_refused`: the token is no longer one; whoever hears it registers anew."""
 
     def __init__(self, session: Session, *, verify: Any = True) -> None:
         self.session = session
+        self.on_refused: Callable[[], None] = lambda: None
         self._http = httpx2.AsyncClient(
             timeout=_limits(CALL_S), follow_redirects=False, verify=verify, limits=httpx2.Limits(max_connections=100)
         )
@@ -136,7 +136,13 @@ class ControlClient:
                     await answer.aclose()
         except (httpx2.HTTPError, TimeoutError, OSError) as error:
             raise ControlUnreachable(self.session.url, problem=_problem(error)) from None
-        return understand(self.session, verb, said, answer, body, kind)
+        try:
+            return understand(self.session, verb, said, answer, body, kind)
+        except Unauthenticated as error:
+            if verb == "register":
+                raise
+            self.on_refused()
+            raise ControlUnreachable(self.session.url, problem=f"it does not know our token: {error.message}") from None
 
     async def _read(self, answer: httpx2.Response) -> bytes:
         body = bytearray()

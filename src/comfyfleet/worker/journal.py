@@ -36,8 +36,10 @@ class Entry(Struct, frozen=True, kw_only=True):
     `ending` before it is said."""
 
     job: wire.Job
+    leased_at: float  # of this machine's clock: only how long ago it was counts
     server: str | None = None
     nonce: str | None = None
+    day: str | None = None
     prompt_id: str | None = None
     posted: bool = False
     ending: wire.Complete | wire.Fail | wire.Requeue | None = None
@@ -143,14 +145,25 @@ def _decode(path: Path) -> Entry:
     line = msgspec.json.decode(path.read_bytes(), type=_Line)
     parts = line.entry
     kind = KINDS[line.ending_kind] if line.ending_kind else None
+    kept = {name: raw for name, raw in parts.items() if name not in ("job", "ending")}
     return Entry(
         job=msgspec.json.decode(parts["job"], type=wire.Job),
-        server=msgspec.json.decode(parts["server"], type=str | None),
-        nonce=msgspec.json.decode(parts["nonce"], type=str | None),
-        prompt_id=msgspec.json.decode(parts["prompt_id"], type=str | None),
-        posted=msgspec.json.decode(parts["posted"], type=bool),
         ending=None if kind is None else msgspec.json.decode(parts["ending"], type=kind),
+        **msgspec.structs.asdict(msgspec.convert(_plain(kept), _Facts)),
     )
+
+
+class _Facts(Struct, kw_only=True):
+    leased_at: float
+    server: str | None
+    nonce: str | None
+    day: str | None
+    prompt_id: str | None
+    posted: bool
+
+
+def _plain(parts: dict[str, msgspec.Raw]) -> dict[str, Any]:
+    return {name: msgspec.json.decode(raw) for name, raw in parts.items()}
 
 
 def _write_whole(descriptor: int, content: bytes) -> None:
