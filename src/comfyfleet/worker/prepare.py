@@ -14,7 +14,7 @@ import msgspec
 
 from comfyfleet.comfy.errors import InvalidGraph
 from comfyfleet.comfy.graph.check import is_link
-from comfyfleet.comfy.graph.outputs import list_outputs
+from comfyfleet.comfy.graph.outputs import is_preview
 from comfyfleet.comfy.model import Graph
 from comfyfleet.kernel.errors import Refused
 
@@ -121,13 +121,12 @@ def bind_assets(work: Work, names: Mapping[str, str]) -> dict[str, Any]:
 def mark_saves(graph: Graph, mark: Mark) -> dict[str, Any]:
     """Whatever writes a file writes it under the mark. Previews take no prefix: they only must not come from the
     cache, whose file another attempt may have deleted."""
-    previews = {each.node for each in list_outputs(graph) if each.is_preview}
     marked = {}
     for node_id, node in graph.items():
         inputs = node.get("inputs", {})
         if PREFIX in inputs:
             inputs = {**inputs, PREFIX: _place(inputs[PREFIX], mark, node["class_type"])}
-        elif node_id in previews:
+        elif is_preview(node["class_type"]):
             inputs = {**inputs, NONCE: mark.nonce}
         marked[node_id] = {**node, "inputs": inputs}
     return marked

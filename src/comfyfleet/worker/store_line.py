@@ -42,7 +42,10 @@ class Line:
     async def stream(
         self, method: str, url: str, headers: httpx2.Headers, content: AsyncIterator[bytes] | None = None
     ) -> AsyncIterator[httpx2.Response]:
-        request = self._http.build_request(method, url, headers=headers, content=content)
+        try:
+            request = self._http.build_request(method, url, headers=headers, content=content)
+        except httpx2.InvalidURL:
+            raise TransferFailed(self.host_of(url), verb="answer for", problem="its URL is none", tries=1) from None
         response = await self._http.send(request, stream=True)
         try:
             yield response

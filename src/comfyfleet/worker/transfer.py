@@ -1,4 +1,4 @@
-"""Files to and from the object store, by signed requests. Streamed: a large file costs no more memory than a small one."""
+"""Files to and from the object store, by signed requests. Streamed: a large file costs no more memory than a small."""
 
 import asyncio
 from pathlib import Path
