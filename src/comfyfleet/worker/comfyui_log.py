@@ -28,7 +28,8 @@ class ComfyuiLog:
         """Until it is cancelled; then what is left."""
         try:
             while True:
-                await asyncio.sleep(0 if self.pass_on() else EVERY_S)
+                more = self.pass_on()
+                await asyncio.sleep(0 if more else EVERY_S)
         finally:
             self.pass_on()
 

@@ -10,6 +10,9 @@ from enum import StrEnum
 
 # Upper ends in seconds; a run of a still takes seconds, one of a film minutes.
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+# A label comes from words of others now and then: what is too much goes under one name.
+LABELS_MAX = 50
+OTHERS = "other"
 # A loop that has not turned for so long is dead; the heartbeat thread gives its leases up at the same age.
 LOOP_AGE_S_MAX = 120.0
 
@@ -52,7 +55,7 @@ class Seen:
     leases: int
     servers: dict[str, ServerStatus]
     counts: dict[tuple[str, str], int]  # (what, label)
-    seconds: dict[tuple[str, str], Histogram]
+    stages: dict[str, Histogram]
     busy_s: dict[str, float]
 
 
@@ -71,6 +74,7 @@ class Telemetry:
     bytes_moved         way: in (assets), out (outputs)
     cache_looked        an asset was there already, or not
     server_restarted    the owned process was started again
+    follow_busy         hears when the worker gets its first lease, and when it has returned its last
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -82,8 +86,9 @@ class Telemetry:
         self._leases = 0
         self._servers: dict[str, ServerStatus] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
-        self._seconds: defaultdict[tuple[str, str], Histogram] = defaultdict(Histogram)
+        self._stages: defaultdict[str, Histogram] = defaultdict(Histogram)
         self._busy_s: defaultdict[str, float] = defaultdict(float)
+        self._followers: list[Callable[[bool], None]] = []
 
     def phase_is(self, phase: Phase) -> None:
         with self._lock:
@@ -102,7 +107,18 @@ class Telemetry:
 
     def holding(self, *, leases: int, running: int) -> None:
         with self._lock:
-            self._leases, self._running = leases, running
+            was_busy, self._leases, self._running = self._leases > 0, leases, running
+            followers = tuple(self._followers) if was_busy != (leases > 0) else ()
+        for tell in followers:
+            tell(leases > 0)
+
+    def follow_busy(self, tell: Callable[[bool], None]) -> None:
+        """`tell` is called on the thread that calls `holding`, and at once if the worker is busy already."""
+        with self._lock:
+            self._followers.append(tell)
+            busy = self._leases > 0
+        if busy:
+            tell(True)
 
     def polled(self, *, answered: bool) -> None:
         self._count("polls", "answered" if answered else "unanswered")
@@ -133,7 +149,8 @@ class Telemetry:
 
     def stage_took(self, stage: str, seconds: float) -> None:
         with self._lock:
-            self._seconds["stage", stage].add(seconds)
+            known = stage in self._stages or len(self._stages) < LABELS_MAX
+            self._stages[stage if known else OTHERS].add(seconds)
 
     def server_busy(self, name: str, seconds: float) -> None:
         with self._lock:
@@ -148,12 +165,14 @@ class Telemetry:
                 leases=self._leases,
                 servers=dict(self._servers),
                 counts=dict(self._counts),
-                seconds={
-                    name: Histogram(list(each.within), each.count, each.sum_s) for name, each in self._seconds.items()
+                stages={
+                    name: Histogram(list(each.within), each.count, each.sum_s) for name, each in self._stages.items()
                 },
                 busy_s=dict(self._busy_s),
             )
 
     def _count(self, what: str, label: str, by: int = 1) -> None:
         with self._lock:
+            if (what, label) not in self._counts and sum(name == what for name, _ in self._counts) >= LABELS_MAX:
+                label = OTHERS
             self._counts[what, label] += by
