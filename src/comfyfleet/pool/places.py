@@ -117,9 +117,7 @@ class Places:
 
     def _candidate(self, member: Member) -> Candidate:
         turn, last_hash = self._last.get(member.name, (0, None))
-        return replace(
-            member.candidate(), load=len(self._taken[member.name]), last_chosen=turn, last_hash=last_hash
-        )
+        return replace(member.candidate(), load=len(self._taken[member.name]), last_chosen=turn, last_hash=last_hash)
 
     def _seat(self, member: Member, structure_hash: str) -> Place:
         place = Place(member.name, member.connector, self._vacate)

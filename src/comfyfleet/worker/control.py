@@ -201,7 +201,7 @@ def understand(
             raise Superseded(session.worker_id)
         case (401, _):
             raise Unauthenticated(message)
-        case (status, _) if status >= 500 or status in (404, 408, 425, 429) and code != "not_found":
+        case (status, _) if status >= 500 or (status in (404, 408, 425, 429) and code != "not_found"):
             raise ControlUnreachable(url, problem=f"{status} {code}", retry_after_s=_retry_after_s(answer))
         case (status, _):
             raise CallRefused(verb, status=status, refusal=code, problem=message)

@@ -82,9 +82,8 @@ class Course:
     def proof(self) -> wire.LeaseProof:
         return self.entry.proof
 
-    @property
-    def folder(self) -> Path:
-        return self.tools.folders.open(self.entry.dispatch_id, self.job.epoch)
+    async def folder(self) -> Path:
+        return await self.tools.folders.open(self.entry.dispatch_id, self.job.epoch)
 
     @property
     def mark(self) -> Mark | None:

@@ -1,9 +1,9 @@
-"""Where a test may end this process as a power cut would: COMFYFLEET_TEST_DIE_AT names the step. Else nothing happens."""
+"""Where a test may end this process as a power cut would: a variable names the step. Else nothing happens."""
 
 import os
 import signal
 
-VARIABLE = "COMFYFLEET_TEST_DIE_AT"
+VARIABLE = "TEST_COMFYFLEET_DIE_AT"  # without the settings' prefix: it is none
 _DIE_AT = os.environ.get(VARIABLE)
 
 

@@ -1,4 +1,4 @@
-"""What must be known after a crash: one small file a lease, replaced as a whole, on the disk before the step it covers."""
+"""What must be known after a crash: one small file a lease, replaced as a whole, on disk before the step it covers."""
 
 import asyncio
 import fcntl

@@ -1,4 +1,4 @@
-"""The lease book: what this worker holds. Jobs write in it, the heartbeat's thread reads it and passes on what it hears.
+"""The lease book: what this worker holds. Jobs write in it; the heartbeat's thread reads it, and tells what it hears.
 
 A lease is in the book from the moment the journal has it until its ending was heard.
 """

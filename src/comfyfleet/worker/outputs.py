@@ -91,9 +91,7 @@ class _Way:
     ) -> Output | None:
         size_bytes = await spool.measured()
         if size_bytes > OUTPUT_BYTES_MAX:
-            raise OutputUnfit(
-                output, f"has more than {OUTPUT_BYTES_MAX} bytes, all that a store takes at once"
-            )
+            raise OutputUnfit(output, f"has more than {OUTPUT_BYTES_MAX} bytes, all that a store takes at once")
         if size_bytes == 0 and output.text is None:
             raise OutputUnfit(output, "is empty")
         if size_bytes == 0:

@@ -27,11 +27,11 @@ from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.pool.places import Place
 from comfyfleet.wire import worker_v1 as wire
-from comfyfleet.worker.assets import fetched_assets
 from comfyfleet.worker.clean import forget_prompt
 from comfyfleet.worker.control import ControlUnreachable
 from comfyfleet.worker.course import Course
 from comfyfleet.worker.failpoints import reached
+from comfyfleet.worker.fetch_assets import fetched_assets
 from comfyfleet.worker.outputs import deliver_outputs
 from comfyfleet.worker.prepare import Mark, Work, prepare_graph, read_payload
 from comfyfleet.worker.stages import Stage
@@ -90,7 +90,7 @@ async def _post(course: Course, work: Work) -> Prompt:
     tools = course.tools
     course.to(Stage.FETCHING)
     async with fetched_assets(
-        work.assets, cache=tools.cache, transfer=tools.transfer, folder=course.folder
+        work.assets, cache=tools.cache, transfer=tools.transfer, folder=await course.folder()
     ) as paths:
         reached("fetched")
         course.to(Stage.WAITING)
@@ -200,7 +200,7 @@ async def bring_outputs(course: Course, done: Completed) -> list[wire.Output]:
                 connector=place.connector,
                 transfer=course.tools.transfer,
                 mint=mint,
-                folder=course.folder,
+                folder=await course.folder(),
             )
         except AnswerTooLarge:
             raise
@@ -249,7 +249,7 @@ async def clean_up(course: Course, done: Completed | None) -> None:
                 await forget_prompt(connector, course.entry.prompt_id)
             if mark is not None and server in tools.servers.inputs:
                 await tools.servers.inputs[server].release(mark)
-                await tools.servers.files.remove(mark, done.outputs if done else ())
+                await tools.servers.files[server].remove(mark, done.outputs if done else ())
             await tools.folders.discard(course.entry.dispatch_id, course.job.epoch)
     except (FleetError, OSError, TimeoutError) as problem:
         log.warning("job.not_cleaned", problem=str(problem) or type(problem).__name__)

@@ -15,6 +15,7 @@ from comfyfleet.pool.places import Place, Places
 from comfyfleet.worker.clean import ServerFiles
 from comfyfleet.worker.failures import ServerHealth
 from comfyfleet.worker.inputs import ServerInputs
+from comfyfleet.worker.server_folders import ServerFolders
 from comfyfleet.worker.telemetry import Telemetry
 
 log = structlog.get_logger()
@@ -49,19 +50,36 @@ class Servers:
         self._places = Places(
             [Server(each, name=each.name, depth=depths[each.name]) for each in connectors], changed=self._on_change
         )
-        self.inputs = {
-            each.name: ServerInputs(each, comfyui_dir=comfyui_dir, cache_bytes_max=cache_bytes_max)
-            for each in connectors
-        }
-        self.files = ServerFiles(comfyui_dir)
+        self._connectors = connectors
+        self._comfyui_dir = comfyui_dir
+        self._cache_bytes_max = cache_bytes_max
+        self.inputs: dict[str, ServerInputs] = {}
+        self.files: dict[str, ServerFiles] = {}
         self.take = self._places.take
         self.take_back = self._places.take_back
         self.connector = self._places.connector
 
-    def open(self) -> None:
+    async def open(self) -> None:
+        for connector in self._connectors:
+            folders = await self._folders_of(connector)
+            self.files[connector.name] = ServerFiles(folders)
+            self.inputs[connector.name] = ServerInputs(
+                connector, folders=folders, cache_bytes_max=self._cache_bytes_max
+            )
         self._places.open()
 
+    async def _folders_of(self, connector: Connector) -> ServerFolders | None:
+        """A server that is not there yet has them where they are by default."""
+        if self._comfyui_dir is None or connector.provider != "self_hosted":
+            return None
+        try:
+            return ServerFolders.of(self._comfyui_dir, (await connector.describe()).argv)
+        except FleetError:
+            return ServerFolders.of(self._comfyui_dir)
+
     async def close(self) -> None:
+        for inputs in self.inputs.values():
+            await inputs.close()
         await self._places.close()
 
     @property
