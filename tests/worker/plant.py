@@ -14,7 +14,6 @@ import httpx2
 
 from comfyfleet import fleet
 from comfyfleet.bootstrap import build_house
-from comfyfleet.fleet import secrets as fleet_secrets
 from comfyfleet.house import House
 from comfyfleet.settings import Settings
 from comfyfleet.workflows import effects, read_properties
@@ -61,13 +60,13 @@ class Plant:
         return str(answer.json()["id"])
 
     def upload(self, content: bytes, media_type: str = "image/png") -> str:
-        asked = {"filename": "in.png", "mime_type": media_type, "size": len(content)}
+        asked = {"name": "in.png", "mime_type": media_type, "size": len(content)}
         answer = self.client.post("/api/videos/uploads", json=asked)
-        assert answer.status_code in (200, 201), answer.text
-        place = answer.json()
-        put = httpx2.put(_absolute(place["upload_url"], self.url), content=content, headers=place["upload_headers"])
+        assert answer.status_code == 201, answer.text
+        file, [request] = answer.json()["file"], answer.json()["upload"]["requests"]
+        put = httpx2.put(_absolute(request["url"], self.url), content=content, headers=request["headers"])
         assert put.status_code == 200, put.text
-        made = self.client.post("/api/videos", json={"file_id": place["file_id"], "title": "in"})
+        made = self.client.post("/api/videos", json={"original_file_id": file["id"], "title": "in"})
         assert made.status_code == 201, made.text
         return str(made.json()["id"])
 
@@ -83,7 +82,7 @@ class Plant:
 
     def output(self, job_id: str) -> bytes:
         video = self.client.get(f"/api/videos/{self.job(job_id)['video_id']}").json()
-        return httpx2.get(_absolute(video["processed_url"], self.url)).content
+        return httpx2.get(_absolute(video["processed_file_url"], self.url)).content
 
     def ends(self, job_id: str, *, within_s: float = WITHIN_S) -> str:
         return str(self.waits(lambda: self._ended(job_id), f"{job_id} ends", within_s=within_s))
@@ -162,9 +161,9 @@ async def _furnish(settings: Settings) -> tuple[str, Member]:
         async with house.control_tx() as tx:
             made = await fleet.create_fleet(tx, slug=FLEET, stage=STAGE, name="Crew")
             for slug in ("draw", "invert"):
-                found = await effects.find_effect(tx, slug)
-                await fleet.assign_workflow(tx, made.id, found.workflow_id)
-            secret = await fleet_secrets.add_secret(tx, name="test")
+                offer = await effects.find_offer(tx, slug)
+                await fleet.assign_workflow(tx, made.id, offer.effect.workflow_id)
+            _, secret = await fleet.make_fleet_secret(tx, name="test")
         return secret.reveal(), member
     finally:
         await house.close()

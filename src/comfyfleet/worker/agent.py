@@ -26,7 +26,7 @@ from comfyfleet.worker.beat import Heartbeat, interval_s
 from comfyfleet.worker.clean import WorkFolders
 from comfyfleet.worker.control import BeatClient, ControlClient, Session, insist
 from comfyfleet.worker.events import Reporter
-from comfyfleet.worker.interruption.model import Notice
+from comfyfleet.worker.interruption.model import OPERATOR_DRAIN, Notice
 from comfyfleet.worker.journal import Entry, Journal
 from comfyfleet.worker.leases import LeaseBook, Word
 from comfyfleet.worker.leave import Leaving
@@ -105,6 +105,7 @@ class Agent:
             wait_s=settings.poll_wait_s,
             capabilities=capabilities,
             lacks_room=self._lacks_room,
+            on_draining=self._drained_by_operator,
         )
         self._leaving = Leaving(self._under_way)
 
@@ -167,7 +168,7 @@ class Agent:
             every_s=interval_s(registered.lease_ttl_seconds, registered.heartbeat_interval_seconds),
             on_superseded=lambda: soon(self._on_superseded),
             on_refused=lambda: soon(self._refused.set),
-            on_draining=lambda draining: soon(self._drained_by_operator, draining),
+            on_draining=lambda: soon(self._drained_by_operator),
         )
         beat.start()
         self._tools.book.loop_turned()
@@ -232,14 +233,9 @@ class Agent:
             self._polling.stop()
             self._leaving.heed(notice)
 
-    def _drained_by_operator(self, draining: bool) -> None:
-        if draining is self._polling.paused:
-            return
-        log.info("worker.drained" if draining else "worker.resumed")
-        self._polling.pause(draining)
-        self.telemetry.phase_is(Phase.DRAINING if draining else Phase.POLLING)
-        if draining:
-            self._leaving.return_ahead("drained by an operator")
+    def _drained_by_operator(self) -> None:
+        if not self._leaving.is_leaving:
+            self.drain(OPERATOR_DRAIN)
 
     # ── who it is ──
 

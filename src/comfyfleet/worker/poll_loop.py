@@ -53,7 +53,7 @@ def wish_for(slots: Mapping[str, int], loads: Mapping[str, int], *, uploading: i
 
 
 class PollLoop:
-    """`has_room`: why nothing may be taken ahead now; None: it may."""
+    """`lacks_room`: why nothing may be taken ahead now; None: it may. `on_draining`: an operator wants us gone."""
 
     def __init__(
         self,
@@ -64,6 +64,7 @@ class PollLoop:
         wait_s: float,
         capabilities: Callable[[], dict[str, Any]],
         lacks_room: Callable[[], Awaitable[str | None]],
+        on_draining: Callable[[], None],
     ) -> None:
         self._tools = tools
         self._under_way = under_way
@@ -72,17 +73,13 @@ class PollLoop:
         self._capabilities = capabilities
         self._lacks_room = lacks_room
         self._told_room: str | None = None
-        self.paused = False
+        self._on_draining = on_draining
+        self._said_last: dict[str, Any] = capabilities()  # at registration
         self._stopping = False
 
     def stop(self) -> None:
         self._stopping = True
         self._under_way.changed.set()
-
-    def pause(self, paused: bool) -> None:
-        if paused is not self.paused:
-            self.paused = paused
-            self._under_way.changed.set()
 
     async def run(self) -> None:
         """Until it is stopped. Raises Superseded."""
@@ -122,7 +119,7 @@ class PollLoop:
         return wish
 
     def _wanted(self) -> Wish | None:
-        if self.paused or self._stopping:
+        if self._stopping:
             return None
         slots = self._tools.servers.slots
         loads = {provider: len(self._under_way.of(provider)) for provider in slots}
@@ -148,7 +145,10 @@ class PollLoop:
                 if not asking.done() and self._outdated(wish):
                     return None, True
             self._tools.telemetry.polled(answered=asking.exception() is None)
-            return asking.result(), False
+            reply = asking.result()
+            if reply.draining:
+                self._on_draining()
+            return reply.job, False
         finally:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
@@ -164,11 +164,17 @@ class PollLoop:
             current_load=wish.load,
             max_concurrency=max(1, wish.slots),
             uploading=wish.uploading,
-            capabilities=self._capabilities(),
+            capabilities=self._news(),
             wait_seconds=wait_s,
             poll_id=poll_id,
             warm=list(self._tools.servers.warm)[:WARM_MAX],
         )
+
+    def _news(self) -> dict[str, Any]:
+        """What it can do, where that has changed since it was said last."""
+        now = self._capabilities()
+        news, self._said_last = (now if now != self._said_last else {}), now
+        return news
 
     async def _begin(self, job: wire.Job) -> None:
         reached("polled")
@@ -201,7 +207,7 @@ class PollLoop:
         """The last poll was hung up: a lease whose reply nobody read would run out, and cost an attempt."""
         wish = Wish(tuple(self._tools.servers.slots) or ("self_hosted",), 1, self._under_way.load, 0)
         try:
-            job = await self._tools.control.poll(self._said(wish, poll_id, 0.0))
+            job = (await self._tools.control.poll(self._said(wish, poll_id, 0.0))).job
         except FleetError:
             return
         if job is not None and job.dispatch_id not in self._under_way:
