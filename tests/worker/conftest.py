@@ -5,11 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines import EngineProcess, an_engine_process
 from tests.worker.plant import Plant, a_plant
 
 
 @pytest.fixture(scope="session")
 def plant(tmp_path_factory: pytest.TempPathFactory, sqlite_templates: Path) -> Iterator[Plant]:
-    # A heartbeat every second: what it brings is waited for often enough here.
-    with a_plant(tmp_path_factory.mktemp("plant"), sqlite_templates, LEASE_TTL_S="3", LEASE_GRACE_S="5") as found:
+    # A heartbeat every two seconds: what it brings is waited for often enough here.
+    with a_plant(tmp_path_factory.mktemp("plant"), sqlite_templates, LEASE_TTL_S="6", LEASE_GRACE_S="6") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def engine_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
+    with an_engine_process(tmp_path_factory.mktemp("engine")) as found:
         yield found

@@ -27,7 +27,10 @@ SEED = {"name": "seed", "type": "seed", "node": "1", "input_name": "seed"}
 SECONDS = {"name": "seconds", "type": "number", "node": "1", "input_name": "seconds", "default": 0.0, "minimum": 0.0}
 STEPS = {"name": "steps", "type": "integer", "node": "1", "input_name": "steps", "default": 1, "minimum": 1}
 PICTURE = {"name": "picture", "type": "image", "node": "2", "input_name": "image", "is_primary_input": True}
-SLEEP: dict[str, Any] = {"class_type": "FleetSleep", "inputs": {"seconds": 0.0, "steps": 1, "seed": 1, "previews": True}}
+SLEEP: dict[str, Any] = {
+    "class_type": "FleetSleep",
+    "inputs": {"seconds": 0.0, "steps": 1, "seed": 1, "previews": True},
+}
 SAVE: dict[str, Any] = {"class_type": "SaveImage", "inputs": {"images": ["1", 0], "filename_prefix": "still"}}
 DRAW: dict[str, Any] = {"1": SLEEP, "9": SAVE}
 INVERT: dict[str, Any] = {
@@ -93,6 +96,11 @@ class Plant:
 
     def dispatch(self, job_id: str) -> dict[str, Any]:
         return self.rows("select * from ai_job_dispatches where id = ?", job_id)[0]
+
+    def spent(self, job_id: str) -> int:
+        """Attempts that count."""
+        found = self.dispatch(job_id)
+        return int(found["attempts"] - found["releases"])
 
     def attempts(self, job_id: str) -> list[dict[str, Any]]:
         return self.rows("select * from dispatch_attempts where dispatch_id = ? order by epoch", job_id)

@@ -4,7 +4,8 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,18 @@ from comfyfleet.worker.agent import Agent
 from comfyfleet.worker.failpoints import VARIABLE
 from comfyfleet.worker.interruption.model import Notice
 from comfyfleet.worker.options import WorkerSettings
-from tests.worker.plant import FLEET, STAGE, Plant
+from tests.worker.plant import FLEET, STAGE, WITHIN_S, Plant
 
 NOW = Notice("the test is over", seconds_left=0.0)
+
+
+async def eventually(look: Callable[[], Any], what: str, *, within_s: float = WITHIN_S) -> Any:
+    ends = time.monotonic() + within_s
+    while time.monotonic() < ends:
+        if found := await asyncio.to_thread(look):
+            return found
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"not within {within_s:g} s: {what}")
 
 
 def settings_for(plant: Plant, home: Path, *servers: str, **given: Any) -> WorkerSettings:

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +22,8 @@ from comfyfleet.worker.under_way import UnderWay
 RETRY_FIRST_S = 0.2
 RETRY_MAX_S = 10.0
 REFUSED_S = 30.0
+# Whoever looks ahead stands there as one that is busy: not for long after that has changed.
+AHEAD_WAIT_S = 2.0
 ROOM_AGAIN_S = 2.0
 WARM_MAX = 100
 
@@ -134,15 +136,16 @@ class PollLoop:
         return problem is not None
 
     async def _poll(self, wish: Wish, poll_id: str) -> tuple[wire.Job | None, bool]:
-        """The job, and whether we hung up: the wish changed, and an idle worker must not stand there as a busy one."""
-        asking = asyncio.create_task(self._tools.control.poll(self._said(wish, poll_id, self._wait_s)))
+        """The job, and whether we hung up. We hardly ever do: a job that is granted at that moment is passed around."""
+        wait_s = self._wait_s if wish.is_idle else min(self._wait_s, AHEAD_WAIT_S)
+        asking = asyncio.create_task(self._tools.control.poll(self._said(wish, poll_id, wait_s)))
         try:
             while not asking.done():
                 changed = asyncio.create_task(self._under_way.changed.wait())
                 await asyncio.wait({asking, changed}, return_when=asyncio.FIRST_COMPLETED)
                 changed.cancel()
                 self._under_way.changed.clear()
-                if not asking.done() and self._outdated(wish):
+                if not asking.done() and self._wanted() is None:
                     return None, True
             self._tools.telemetry.polled(answered=asking.exception() is None)
             reply = asking.result()
@@ -152,10 +155,6 @@ class PollLoop:
         finally:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
-
-    def _outdated(self, wish: Wish) -> bool:
-        now = self._wanted()
-        return now is None or now != replace(wish, uploading=now.uploading) or now.uploading > wish.uploading
 
     def _said(self, wish: Wish, poll_id: str, wait_s: float) -> wire.Poll:
         return wire.Poll(
