@@ -62,7 +62,7 @@ class Desk:
         self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))
         self._beats: Coalescer[Sequence[Beat], Extensions] = Coalescer(self._extend)
         self._reports: Coalescer[Report, Ended] = Coalescer(self._complete)
-        self._bell = Bell(central, on_queued=self.polls.wake, on_changed=self.roster.forget)
+        self._bell = Bell(central, on_queued=self.polls.wake, on_changed=self._forget)
         self._chores: list[asyncio.Task[None]] = []
         self._held: dict[tuple[DispatchId, Secret, Holder], float] = {}
         # Whoever settles wants to know that there is something to settle.
@@ -153,8 +153,12 @@ class Desk:
 
     def worker_changed(self, worker_id: str) -> None:
         """Whatever is remembered of it, here and at other replicas, is out of date."""
-        self.roster.forget(worker_id)
+        self._forget(worker_id)
         self._bell.ring(changed=worker_id)
+
+    def _forget(self, worker_id: str) -> None:
+        for known in self.roster.forget(worker_id):
+            self.polls.room.dismiss(known)
 
     def came_back(self, lanes: Collection[LaneId]) -> None:
         self.polls.came_back(lanes)

@@ -61,10 +61,10 @@ class Roster:
         async with self._central.control_tx(read_only=True) as tx:
             await fleet.require_token(tx, presented)
 
-    def forget(self, worker_id: str) -> None:
-        """Something about it changed: look again."""
-        for digest in self._digests.pop(worker_id, ()):
-            self._known.pop(digest, None)
+    def forget(self, worker_id: str) -> set[WorkerId]:
+        """Something about it changed: look again. Whom that was remembered for comes back."""
+        forgotten = [self._known.pop(digest, None) for digest in self._digests.pop(worker_id, ())]
+        return {known.worker.id for known in forgotten if known is not None}
 
     def remembered(self, worker: Worker) -> frozenset[WorkflowId] | None:
         """What it may run, if that is known and not out of date."""

@@ -119,13 +119,21 @@ class WaitingRoom:
         waiters = self._by_routing.get((lane.workflow_id, lane.provider.value), {})
         return any(waiter.idle and waiter.worker_id != but for waiter in waiters)
 
+    def dismiss(self, worker_id: WorkerId) -> None:
+        """It goes away with empty hands: something about it has changed, and its next call will tell it."""
+        for waiter in [each for each in self._waiters if each.worker_id == worker_id]:
+            self._send_away(waiter)
+
     def close(self) -> None:
         """The server stops: all go away with empty hands, and ask another replica."""
         self._closed = True
         for waiter in list(self._waiters):
-            self._remove(waiter)
-            if not waiter.woken.done():
-                waiter.woken.set_result(Wake())
+            self._send_away(waiter)
+
+    def _send_away(self, waiter: Waiter) -> None:
+        self._remove(waiter)
+        if not waiter.woken.done():
+            waiter.woken.set_result(Wake())
 
     def _remove(self, waiter: Waiter) -> None:
         if waiter not in self._waiters:

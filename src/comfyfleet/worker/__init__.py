@@ -1,1 +1,1 @@
-"""The process beside each ComfyUI: leases jobs, runs them, delivers what they made."""
+"""The agent beside ComfyUI: polls, leases, fetches, runs, uploads, completes, and leaves in good order."""
