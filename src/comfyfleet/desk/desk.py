@@ -4,9 +4,9 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -35,6 +35,7 @@ from comfyfleet.dispatch import (
     QueueRules,
     Report,
 )
+from comfyfleet.fleet import Worker
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, LeaseLost
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 from comfyfleet.kernel.secret import Secret
@@ -77,6 +78,11 @@ class Desk:
     async def poll(self, poll: Poll, *, wait_s: float) -> Grant | None:
         return await self.polls.poll(poll, wait_s=wait_s)
 
+    async def change_capabilities(self, worker: Worker, capabilities: Mapping[str, Any]) -> None:
+        """It has other weights or nodes than it had. Raises Superseded."""
+        async with self._central.control_tx() as tx:
+            await fleet.change_capabilities(tx, worker, capabilities)
+
     async def heartbeat(self, beats: Sequence[Beat]) -> Extensions:
         """Those that come back live on; what is missing is lost."""
         return await self._beats.ask(beats) if beats else {}
@@ -104,7 +110,7 @@ class Desk:
         found = await dispatch.find_dispatch(tx, report.proof.dispatch_id)
         if found is None or report.failure is None or not dispatch.may_fail_everywhere(report.failure):
             return None
-        able = await fleet.able_workers(tx, [found.workflow_id])
+        able = await fleet.able_workers(tx, [found.workflow_id], book=self.roster.book)
         return len(able[found.workflow_id, found.provider.value])
 
     async def requeue(self, report: Report) -> Ended:

@@ -92,10 +92,7 @@ class Deregistered(Struct, kw_only=True):
 
 
 class Poll(Request):
-    """`warm`: structure hashes whose models are loaded. `poll_id`: sent again with it, a lost reply comes again.
-
-    `capabilities`: only when they have changed since the worker said them last.
-    """
+    """`warm`: structure hashes of loaded models. `poll_id`: a lost reply comes again. `capabilities`: if changed."""
 
     providers: Annotated[list[Provider], Meta(min_length=1, max_length=2)] = field(
         default_factory=lambda: ["self_hosted"]

@@ -24,6 +24,8 @@ async def poll(call: Call) -> wire.PollReply:
     asked, worker = await identified(call, wire.Poll)
     desk, rules = call.house.desk, call.house.queue_rules
     desk.presence.note(worker.id, current_load=asked.current_load)
+    if asked.capabilities:
+        await desk.change_capabilities(worker, asked.capabilities)
     drained = worker.status is WorkerStatus.DRAINING
     slots = min(asked.max_concurrency, worker.max_concurrency)
     grant = await desk.poll(
