@@ -4,6 +4,7 @@ import asyncio
 import json
 import sqlite3
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -87,6 +88,18 @@ class Plant:
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found
+
+    def watch(self, job_id: str) -> dict[str, list[dict[str, Any]]]:
+        """All that its stream tells, by kind, until its end."""
+        told: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        with self.client.stream("GET", f"/api/ai-jobs/{job_id}/events", timeout=WITHIN_S) as stream:
+            kind = ""
+            for line in stream.iter_lines():
+                if line.startswith("event:"):
+                    kind = line.removeprefix("event:").strip()
+                elif line.startswith("data:"):
+                    told[kind].append(json.loads(line.removeprefix("data:")))
+        return told
 
     def cancel(self, job_id: str) -> None:
         answer = self.client.post(f"/api/ai-jobs/{job_id}/cancel", json={})

@@ -1,6 +1,7 @@
 """Jobs from order to result: a real control plane, a real engine, a real worker."""
 
 import asyncio
+import base64
 import io
 from pathlib import Path
 
@@ -29,3 +30,15 @@ async def test_a_still_and_a_picture_made_of_a_picture(plant: Plant, tmp_path: P
     assert after.getpixel((3, 3)) == tuple(255 - value for value in before.getpixel((3, 3)))
     assert list((tmp_path / "home").rglob("journal/*.json")) == []
     assert list((tmp_path / "home").glob("workers/*/jobs/*")) == []
+
+
+async def test_whoever_watches_sees_nodes_progress_and_previews(plant: Plant, tmp_path: Path) -> None:
+    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url):
+        job = await asyncio.to_thread(plant.order, "draw", seconds=1.0, steps=10)
+        seen = await asyncio.to_thread(plant.watch, job)
+    fractions = [each["data"]["fraction"] for each in seen["progress"]]
+    assert fractions == sorted(fractions)
+    assert any(0.0 < each < 1.0 for each in fractions)
+    assert {each["data"]["node_class"] for each in seen["node"]} >= {"FleetSleep"}
+    frame = base64.b64decode(seen["preview"][0]["data"]["image"])
+    assert Image.open(io.BytesIO(frame)).size == (64, 64)
