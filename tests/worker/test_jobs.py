@@ -3,11 +3,17 @@
 import asyncio
 import base64
 import io
+import random
 from pathlib import Path
 
 from PIL import Image
 
+from comfyfleet.comfy.cloud import CloudConnector, CloudSettings
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.worker.stages import Force, Stage, Stop
+from tests.contract.comfy.cloud.walking import JumpingClock
 from tests.engines import an_engine
+from tests.fake_cloud import KEY, fake_cloud
 from tests.made_media import a_picture
 from tests.worker.plant import Plant
 from tests.worker.workers import a_worker, eventually
@@ -42,3 +48,41 @@ async def test_whoever_watches_sees_nodes_progress_and_previews(plant: Plant, tm
     assert {each["data"]["node_class"] for each in seen["node"]} >= {"FleetSleep"}
     frame = base64.b64decode(seen["preview"][0]["data"]["image"])
     assert Image.open(io.BytesIO(frame)).size == (64, 64)
+
+
+async def test_a_job_on_comfy_cloud(plant: Plant, tmp_path: Path) -> None:
+    picture = a_picture()
+    given = {"providers": ["cloud"], "comfy_cloud_api_key": KEY, "concurrency": 2}
+    with fake_cloud() as cloud:
+        cloud.files["cat_00001_.png"] = picture
+        far = CloudConnector(Secret(KEY), settings=CloudSettings(url=cloud.url), clock=JumpingClock())
+        async with a_worker(plant, tmp_path / "home", far, name="far", **given):
+            video = await asyncio.to_thread(plant.upload, picture)
+            job = await asyncio.to_thread(plant.order, "far", video_id=video)
+            assert await asyncio.to_thread(plant.ends, job) == "completed"
+        assert await asyncio.to_thread(plant.output, job) == picture
+        assert cloud.job.body["prompt"]["2"]["inputs"]["image"]
+    assert plant.spent(job) == 1
+
+
+async def test_h4_what_is_given_back_while_it_ends_is_either_delivered_or_run_again_never_both(
+    plant: Plant, tmp_path: Path
+) -> None:
+    async with (
+        an_engine(tmp_path / "engine") as engine,
+        a_worker(plant, tmp_path / "home", engine.url, name="h4") as worker,
+    ):
+        jobs = [await asyncio.to_thread(plant.order, "draw", seconds=0.1, steps=2) for _ in range(8)]
+        chance = random.Random(4)
+        while any(plant.job(job)["status"] != "completed" for job in jobs):
+            for run in worker.agent._under_way:
+                if (
+                    run.course.stage is Stage.RUNNING
+                    and plant.dispatch(str(run.course.entry.dispatch_id))["releases"] < 2
+                ):
+                    await asyncio.sleep(chance.uniform(0.0, 0.15))
+                    run.stop(Stop(Force.RETURN, "a test wants it back"))
+            await asyncio.sleep(0.01)
+        made = list((tmp_path / "engine" / "output").rglob("*.png"))
+    assert [plant.spent(job) for job in jobs] == [1] * len(jobs)
+    assert len(made) == len(jobs)
