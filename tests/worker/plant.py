@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from comfyfleet import fleet
+from comfyfleet import dispatch, fleet
 from comfyfleet.bootstrap import build_house
 from comfyfleet.house import House
 from comfyfleet.settings import Settings
@@ -48,6 +48,7 @@ class Plant:
     fleet_secret: str
     member: Member
     client: httpx2.Client = field(init=False)
+    ordered: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.client = httpx2.Client(base_url=self.server.url, headers=self.member.headers, timeout=30)
@@ -60,7 +61,15 @@ class Plant:
         body = {"effect": effect, "properties": properties} | ({"video_id": video_id} if video_id else {})
         answer = self.client.post("/api/ai-jobs", json=body)
         assert answer.status_code == 201, answer.text
-        return str(answer.json()["id"])
+        self.ordered.append(str(answer.json()["id"]))
+        return self.ordered[-1]
+
+    def clear(self) -> None:
+        """What a test left would be the next one's."""
+        left = [job_id for job_id in self.ordered if self._ended(job_id) is None]
+        self.ordered.clear()
+        for job_id in left:
+            self.cancel(job_id)
 
     def upload(self, content: bytes, media_type: str = "image/png") -> str:
         asked = {"name": "in.png", "mime_type": media_type, "size": len(content)}
@@ -95,7 +104,10 @@ class Plant:
         return status if status in ("completed", "failed", "cancelled") else None
 
     def dispatch(self, job_id: str) -> dict[str, Any]:
-        return self.rows("select * from ai_job_dispatches where id = ?", job_id)[0]
+        """It comes to the queue a moment after its order was taken."""
+        look = "select * from ai_job_dispatches where id = ?"
+        [found] = self.waits(lambda: self.rows(look, job_id), f"{job_id} is queued")
+        return dict(found)
 
     def spent(self, job_id: str) -> int:
         """Attempts that count."""
@@ -115,6 +127,24 @@ class Plant:
             return [dict(row) for row in found]
         finally:
             connection.close()
+
+    def worker(self, name: str) -> dict[str, Any]:
+        return self.rows("select * from comfyui_workers where worker_id = ?", name)[0]
+
+    def operate(self, path: str, **said: Any) -> Any:
+        answer = httpx2.post(f"{self.url}/api/admin{path}", json=said, headers=self.server.operator, timeout=30)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def take_leases_from(self, name: str) -> None:
+        """As if they had run out."""
+        house = build_house(self.settings)
+        try:
+            async with house.control_tx() as tx:
+                worker = await fleet.get_worker(tx, name)
+                await dispatch.return_leases(tx, worker.id, "a test took them")
+        finally:
+            await house.close()
 
     def waits(self, look: Callable[[], Any], what: str, *, within_s: float = WITHIN_S) -> Any:
         ends = time.monotonic() + within_s
@@ -142,6 +172,9 @@ def a_plant(folder: Path, templates: Path, **settings: str) -> Iterator[Plant]:
         "POOLS": json.dumps({"main": f"sqlite:///{databases['tenant']}"}),
         "SECRET_KEY": key,
         "MAX_ACTIVE_JOBS_PER_USER": "500",
+        "REGISTRATIONS_PER_MINUTE": "1000",
+        "REQUESTS_PER_MINUTE_PER_KEY": "1000000",
+        "REQUESTS_PER_MINUTE_PER_TENANT": "1000000",
         **settings,
     }
     with server_process(home, **given) as server:

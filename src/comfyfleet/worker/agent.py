@@ -42,6 +42,8 @@ from comfyfleet.worker.under_way import UnderWay
 
 PULSE_S = 1.0
 DEREGISTER_S = 5.0
+GIVE_UP_S = 20.0
+LEAVE_AT_LAST_S = 20.0
 
 log = structlog.get_logger()
 
@@ -58,12 +60,10 @@ class Agent:
         telemetry: Telemetry | None = None,
         capabilities: Callable[[], dict[str, Any]] = dict,
         declare_unhealthy: Mapping[str, Callable[[str], None]] | None = None,
-        busy_is: Callable[[bool], None] = lambda busy: None,
         boot_id: str | None = None,
     ) -> None:
         self._settings = settings
         self._capabilities = capabilities
-        self._busy_is = busy_is
         self._boot_id = boot_id
         self.telemetry = telemetry or Telemetry()
         self.home = settings.workdir(worker_id)
@@ -224,7 +224,6 @@ class Agent:
         while True:
             self._tools.book.loop_turned()
             self.telemetry.loop_turned()
-            self._busy_is(self.is_busy)
             await asyncio.sleep(PULSE_S)
 
     async def _heed_notices(self) -> None:
@@ -234,6 +233,9 @@ class Agent:
             self.telemetry.phase_is(Phase.DRAINING)
             self._polling.stop()
             self._leaving.heed(notice)
+            if notice.seconds_left is not None:
+                # With no control plane to give things back to, they run out by themselves.
+                asyncio.get_running_loop().call_later(notice.seconds_left + LEAVE_AT_LAST_S, self._ended.set)
 
     def _drained_by_operator(self) -> None:
         if not self._leaving.is_leaving:
@@ -260,12 +262,16 @@ class Agent:
         return self._settings.secret()
 
     async def _rejoin(self) -> None:
-        """The token was rotated, or the control plane forgot us. Leases that it knows go on under new tokens."""
+        """The control plane does not know our token any more. Leases that it still knows go on under new ones."""
         while True:
             await self._refused.wait()
             runs = {run.course.entry.dispatch_id: run for run in self._under_way}
             entries = [run.course.entry for run in runs.values()]
-            registered = await insist(partial(self._register, entries), what="register")
+            try:
+                registered = await insist(partial(self._register, entries), what="register")
+            except FleetError:
+                await self._give_up_all()
+                raise
             log.info("worker.registered_anew", incarnation=registered.incarnation, leases=len(registered.leases))
             tokens = {each.dispatch_id: each.lease_token for each in registered.leases}
             for dispatch_id, run in runs.items():
@@ -274,6 +280,14 @@ class Agent:
                 else:
                     run.told(Word.LOST)
             self._refused.clear()
+
+    async def _give_up_all(self) -> None:
+        """It was revoked: nothing that it holds is its own any more."""
+        for run in self._under_way:
+            run.told(Word.LOST)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GIVE_UP_S):
+                await self._under_way.all_ended()
 
     async def _close(self) -> None:
         tools = self._tools

@@ -20,13 +20,14 @@ BROKEN = (httpx2.TransportError, httpx2.StreamError)
 
 
 class Line:
+    """Through the surroundings' proxy, if they name one: stores are out on the internet."""
+
     def __init__(self, base_url: str, limits: TransferLimits) -> None:
         self.limits = limits
         self._http = httpx2.AsyncClient(
             base_url=base_url,
             headers={"Accept-Encoding": "identity"},
             verify=trusted_authorities(),
-            trust_env=False,  # a password of some .netrc beside the signature, and S3 refuses both
             timeout=httpx2.Timeout(limits.idle_s, connect=limits.connect_s),
             limits=httpx2.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX),
         )

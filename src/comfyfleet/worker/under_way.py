@@ -1,6 +1,8 @@
 """The jobs of this worker: how many run, which are ahead, which only deliver."""
 
 import asyncio
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
@@ -11,6 +13,10 @@ from comfyfleet.worker.journal import Entry
 from comfyfleet.worker.run_job import JobRun
 from comfyfleet.worker.stages import NOT_BEGUN
 from comfyfleet.worker.tools import Tools
+
+# Somebody idle wanted what was ahead here: what comes next is theirs, too.
+NO_AHEAD_S = 3.0
+STRUCTURES_MAX = 1000
 
 log = structlog.get_logger()
 
@@ -24,6 +30,8 @@ class UnderWay:
         self._runs: dict[UUID, JobRun] = {}
         self._tasks: dict[UUID, asyncio.Task[None]] = {}
         self.changed = asyncio.Event()
+        self._no_ahead_until = 0.0
+        self._took_s: OrderedDict[str, float] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -35,7 +43,7 @@ class UnderWay:
         return dispatch_id in self._runs
 
     def begin(self, entry: Entry) -> None:
-        run = JobRun(entry, self._tools, moved=self.look)
+        run = JobRun(entry, self._tools, moved=self.look, wanted_back=self._rest_ahead)
         self._runs[entry.dispatch_id] = run
         self._tools.telemetry.lease_taken()
         self.look()
@@ -52,6 +60,7 @@ class UnderWay:
             log.exception("job.task_broke", dispatch=str(dispatch_id))
             self._tools.book.return_lease(dispatch_id)
         finally:
+            self._remember(run)
             self._runs.pop(dispatch_id, None)
             self._tasks.pop(dispatch_id, None)
             self.look()
@@ -81,6 +90,25 @@ class UnderWay:
         book.load = self.load
         self._tools.telemetry.holding(leases=len(self._runs), running=self.load)
         self.changed.set()
+
+    def _remember(self, run: JobRun) -> None:
+        if run.course.took_s is not None:
+            self._took_s[run.course.job.structure_hash] = run.course.took_s
+            self._took_s.move_to_end(run.course.job.structure_hash)
+            while len(self._took_s) > STRUCTURES_MAX:
+                self._took_s.popitem(last=False)
+
+    def took_last_s(self, structure_hash: str) -> float | None:
+        """On a server, from its first node to its outcome."""
+        return self._took_s.get(structure_hash)
+
+    def _rest_ahead(self) -> None:
+        self._no_ahead_until = time.monotonic() + NO_AHEAD_S
+        asyncio.get_running_loop().call_later(NO_AHEAD_S + 0.01, self.changed.set)
+
+    @property
+    def may_look_ahead(self) -> bool:
+        return time.monotonic() >= self._no_ahead_until
 
     async def all_ended(self) -> None:
         while self._tasks:

@@ -1,16 +1,12 @@
 """A signed PUT: the headers as they were signed, the bytes as they come, a fresh place when the old one is refused."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import httpx2
 
 from comfyfleet.wire.worker_v1 import OutputUrl
-from comfyfleet.worker.landing import CHUNK_BYTES
 from comfyfleet.worker.store_line import BROKEN, EXPIRED, Again, Line, Tries
 
 # Some stores refuse and hang up while the body is still coming, and their word is lost. At the second time a fresh
@@ -26,17 +22,6 @@ class Body(Protocol):
     def size_bytes(self) -> int: ...
 
     def chunks(self) -> AsyncGenerator[bytes, None]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class FileBody:
-    path: Path
-    size_bytes: int
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        with await asyncio.to_thread(self.path.open, "rb") as file:
-            while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
-                yield chunk
 
 
 class Upload:

@@ -13,8 +13,8 @@ from comfyfleet.comfy.errors import OutputGone
 from comfyfleet.comfy.model import Completed, OutputFile, new_prompt
 from comfyfleet.comfy.self_hosted import SelfHosted
 from comfyfleet.kernel.errors import LeaseLost
-from comfyfleet.wire.worker_v1 import OutputUrl, WantedOutput
-from comfyfleet.worker.outputs import OutputUnfit, deliver_outputs
+from comfyfleet.wire.worker_v1 import OUTPUT_BYTES_MAX, OutputUrl, WantedOutput
+from comfyfleet.worker.outputs import OutputEmpty, OutputTooLarge, deliver_outputs
 from comfyfleet.worker.transfer import Transfer
 from tests.engines import RunningEngine, an_engine
 from tests.worker.files.far_store import FarStore
@@ -180,9 +180,13 @@ async def test_what_cannot_be_delivered_is_named(
     server: SelfHosted, store: FarStore, transfer: Transfer, tmp_path: Path
 ) -> None:
     given = {"connector": server, "transfer": transfer, "mint": Minting(store), "folder": tmp_path / "work"}
-    with pytest.raises(OutputUnfit, match=r"'empty\.mp4' of node 9 is empty"):
+    with pytest.raises(OutputEmpty, match=r"'empty\.mp4' on the server 127.* is empty"):
         await deliver_outputs([a_file(tmp_path, "empty.mp4")], **given)
     with pytest.raises(OutputGone, match=r"gone\.png"):
         await deliver_outputs([OutputFile("9", "images", "gone.png")], **given)
+    too_large = a_file(tmp_path, "endless.mp4")
+    os.truncate(tmp_path / "comfyui" / "output" / "endless.mp4", OUTPUT_BYTES_MAX + 1)
+    with pytest.raises(OutputTooLarge, match=r"endless\.mp4"):
+        await deliver_outputs([too_large], **given)
     no_words = OutputFile("4", "text", "4-text-0.txt", type="text", text="")
     assert await deliver_outputs([no_words], **given) == []

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,6 @@ from comfyfleet.wire.worker_v1 import OutputUrl
 from comfyfleet.worker.landing import PART
 from comfyfleet.worker.transfer import Transfer
 from comfyfleet.worker.transfer_errors import ContentMismatch, TransferFailed, TransferLimits, TransferRefused
-from comfyfleet.worker.upload import FileBody
 from tests.worker.files.far_store import FarStore
 
 MIB = 1024**2
@@ -164,14 +163,20 @@ def minting(store: FarStore, *names: str) -> tuple[list[str], Callable[[], Await
     return minted, mint
 
 
+class Pieces:
+    size_bytes = len(CONTENT)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        for at in range(0, len(CONTENT), MIB):
+            yield CONTENT[at : at + MIB]
+
+
 @pytest.fixture
-def body(tmp_path: Path) -> FileBody:
-    path = tmp_path / "made.png"
-    path.write_bytes(CONTENT)
-    return FileBody(path, len(CONTENT))
+def body() -> Pieces:
+    return Pieces()
 
 
-async def test_a_put_has_the_headers_it_was_signed_with(store: FarStore, transfer: Transfer, body: FileBody) -> None:
+async def test_a_put_has_the_headers_it_was_signed_with(store: FarStore, transfer: Transfer, body: Pieces) -> None:
     _, mint = minting(store, "one")
     place = await transfer.upload(body, mint)
     assert place.path == "one"
@@ -182,7 +187,7 @@ async def test_a_put_has_the_headers_it_was_signed_with(store: FarStore, transfe
     assert "transfer-encoding" not in sent
 
 
-async def test_a_cut_upload_is_sent_again(store: FarStore, transfer: Transfer, body: FileBody) -> None:
+async def test_a_cut_upload_is_sent_again(store: FarStore, transfer: Transfer, body: Pieces) -> None:
     minted, mint = minting(store, "one")
     store.cuts.append(MIB)
     await transfer.upload(body, mint)
@@ -192,7 +197,7 @@ async def test_a_cut_upload_is_sent_again(store: FarStore, transfer: Transfer, b
 
 
 async def test_a_store_that_refuses_and_hangs_up_is_given_another_place(
-    store: FarStore, transfer: Transfer, body: FileBody
+    store: FarStore, transfer: Transfer, body: Pieces
 ) -> None:
     _, mint = minting(store, "expired", "fresh")
     store.expired.add("/expired")
@@ -201,7 +206,7 @@ async def test_a_store_that_refuses_and_hangs_up_is_given_another_place(
     assert store.puts == {"/fresh": CONTENT}
 
 
-async def test_an_upload_whose_answer_was_lost_is_there(store: FarStore, transfer: Transfer, body: FileBody) -> None:
+async def test_an_upload_whose_answer_was_lost_is_there(store: FarStore, transfer: Transfer, body: Pieces) -> None:
     minted, mint = minting(store, "one")
     store.loses_answers = 1
     assert (await transfer.upload(body, mint)).path == "one"
@@ -209,7 +214,7 @@ async def test_an_upload_whose_answer_was_lost_is_there(store: FarStore, transfe
 
 
 async def test_a_place_that_is_refused_or_taken_is_asked_for_anew(
-    store: FarStore, transfer: Transfer, body: FileBody
+    store: FarStore, transfer: Transfer, body: Pieces
 ) -> None:
     minted, mint = minting(store, "expired", "taken", "free")
     store.expired.add("/expired")
@@ -220,7 +225,7 @@ async def test_a_place_that_is_refused_or_taken_is_asked_for_anew(
 
 
 async def test_a_store_that_does_not_take_it_ends_the_upload(
-    store: FarStore, impatient: Transfer, body: FileBody
+    store: FarStore, impatient: Transfer, body: Pieces
 ) -> None:
     _, mint = minting(store, "one", "two")
     store.statuses.append(413)
