@@ -116,6 +116,11 @@ class Agent:
         self._notices.put_nowait(notice)
 
     @property
+    def is_registered(self) -> bool:
+        """From then on there may be something to hand over, be it from an earlier life."""
+        return self._session.token is not None
+
+    @property
     def is_busy(self) -> bool:
         return len(self._under_way) > 0
 
