@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from comfyfleet import fleet
+from comfyfleet import dispatch, fleet
 from comfyfleet.bootstrap import build_house
 from comfyfleet.house import House
 from comfyfleet.settings import Settings
@@ -116,6 +116,24 @@ class Plant:
         finally:
             connection.close()
 
+    def worker(self, name: str) -> dict[str, Any]:
+        return self.rows("select * from comfyui_workers where worker_id = ?", name)[0]
+
+    def operate(self, path: str, **said: Any) -> Any:
+        answer = httpx2.post(f"{self.url}/api/admin{path}", json=said, headers=self.server.operator, timeout=30)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def take_leases_from(self, name: str) -> None:
+        """As if they had run out."""
+        house = build_house(self.settings)
+        try:
+            async with house.control_tx() as tx:
+                worker = await fleet.get_worker(tx, name)
+                await dispatch.return_leases(tx, worker.id, "a test took them")
+        finally:
+            await house.close()
+
     def waits(self, look: Callable[[], Any], what: str, *, within_s: float = WITHIN_S) -> Any:
         ends = time.monotonic() + within_s
         while time.monotonic() < ends:
@@ -142,6 +160,9 @@ def a_plant(folder: Path, templates: Path, **settings: str) -> Iterator[Plant]:
         "POOLS": json.dumps({"main": f"sqlite:///{databases['tenant']}"}),
         "SECRET_KEY": key,
         "MAX_ACTIVE_JOBS_PER_USER": "500",
+        "REGISTRATIONS_PER_MINUTE": "1000",
+        "REQUESTS_PER_MINUTE_PER_KEY": "1000000",
+        "REQUESTS_PER_MINUTE_PER_TENANT": "1000000",
         **settings,
     }
     with server_process(home, **given) as server:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,37 +30,45 @@ async def eventually(look: Callable[[], Any], what: str, *, within_s: float = WI
     raise AssertionError(f"not within {within_s:g} s: {what}")
 
 
-def settings_for(plant: Plant, home: Path, *servers: str, **given: Any) -> WorkerSettings:
-    return WorkerSettings(
-        control_plane_url=plant.url,
-        fleet_secret=plant.fleet_secret,
-        fleet=FLEET,
-        stage=STAGE,
-        servers=list(servers),
-        home=home,
-        disk_free_bytes_min=0,
-        memory_free_bytes_min=0,
-        **given,
-    )
+def settings_for(plant: Plant, home: Path, **given: Any) -> WorkerSettings:
+    own = {
+        "control_plane_url": plant.url,
+        "fleet_secret": plant.fleet_secret,
+        "fleet": FLEET,
+        "stage": STAGE,
+        "home": home,
+        "disk_free_bytes_min": 0,
+        "memory_free_bytes_min": 0,
+    }
+    return WorkerSettings(**{**own, **given})
 
 
 @asynccontextmanager
 async def a_worker(
-    plant: Plant, home: Path, *servers: str, name: str = "worker-1", **given: Any
-) -> AsyncIterator[Agent]:
+    plant: Plant, home: Path, *servers: str | SelfHosted, name: str = "worker-1", **given: Any
+) -> AsyncIterator["WorkerHere"]:
     """At work in the test's own loop while the block lasts; then it gives everything back."""
-    settings = settings_for(plant, home, *servers, **given)
-    connectors = [SelfHosted(address) for address in settings.addresses()]
+    connectors = [each if isinstance(each, SelfHosted) else SelfHosted(each) for each in servers]
+    settings = settings_for(plant, home, **given)
     agent = Agent(settings, worker_id=name, connectors=connectors)
-    running = asyncio.create_task(agent.run())
+    worker = WorkerHere(agent, asyncio.create_task(agent.run()))
     try:
-        yield agent
+        yield worker
     finally:
         agent.drain(NOW)
         try:
-            await asyncio.wait_for(running, 60)
+            await asyncio.wait_for(worker.running, 60)
         finally:
-            running.cancel()
+            worker.running.cancel()
+
+
+@dataclass(frozen=True)
+class WorkerHere:
+    agent: Agent
+    running: "asyncio.Task[None]"
+
+    def is_ready(self, server: str) -> bool:
+        return self.agent.telemetry.seen().servers[server].ready
 
 
 class WorkerProcess:

@@ -42,6 +42,7 @@ from comfyfleet.worker.under_way import UnderWay
 
 PULSE_S = 1.0
 DEREGISTER_S = 5.0
+GIVE_UP_S = 20.0
 
 log = structlog.get_logger()
 
@@ -258,12 +259,16 @@ class Agent:
         return self._settings.secret()
 
     async def _rejoin(self) -> None:
-        """The token was rotated, or the control plane forgot us. Leases that it knows go on under new tokens."""
+        """The control plane does not know our token any more. Leases that it still knows go on under new ones."""
         while True:
             await self._refused.wait()
             runs = {run.course.entry.dispatch_id: run for run in self._under_way}
             entries = [run.course.entry for run in runs.values()]
-            registered = await insist(partial(self._register, entries), what="register")
+            try:
+                registered = await insist(partial(self._register, entries), what="register")
+            except FleetError:
+                await self._give_up_all()
+                raise
             log.info("worker.registered_anew", incarnation=registered.incarnation, leases=len(registered.leases))
             tokens = {each.dispatch_id: each.lease_token for each in registered.leases}
             for dispatch_id, run in runs.items():
@@ -272,6 +277,14 @@ class Agent:
                 else:
                     run.told(Word.LOST)
             self._refused.clear()
+
+    async def _give_up_all(self) -> None:
+        """It was revoked: nothing that it holds is its own any more."""
+        for run in self._under_way:
+            run.told(Word.LOST)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GIVE_UP_S):
+                await self._under_way.all_ended()
 
     async def _close(self) -> None:
         tools = self._tools

@@ -125,8 +125,8 @@ class PollLoop:
             return None
         slots = self._tools.servers.slots
         loads = {provider: len(self._under_way.of(provider)) for provider in slots}
-        uploading = self._under_way.uploading
-        return wish_for(slots, loads, uploading=uploading, lease_ahead=self._lease_ahead)
+        lease_ahead = self._lease_ahead if self._under_way.may_look_ahead else 0
+        return wish_for(slots, loads, uploading=self._under_way.uploading, lease_ahead=lease_ahead)
 
     async def _is_full(self) -> bool:
         problem = await self._lacks_room()

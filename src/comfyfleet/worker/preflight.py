@@ -1,10 +1,12 @@
 """What the servers of this worker are and have, looked over before it registers: its capabilities.
 
 The control plane compares them with what workflows need. What several servers do not have in common is not promised:
-a job goes to any of them.
+a job goes to any of them. What a cloud has is the cloud's affair.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +19,48 @@ from comfyfleet.comfy.graph.files import MODEL_INPUTS, has_model_suffix
 from comfyfleet.kernel.errors import FleetError
 
 GB = 1000**3
+# Listing all nodes stalls a server for a moment.
+EVERY_S = 1800.0
 # The control plane reads a megabyte of one registration, and there is more in it than this.
 LISTS_BYTES_MAX = 768 * 1024
 
 log = structlog.get_logger()
+
+
+class Preflight:
+    """Looks when it is told to, when a server comes back, and now and then: weights are added while a worker runs."""
+
+    def __init__(self, connectors: Sequence[Connector], *, every_s: float = EVERY_S) -> None:
+        self._connectors = [each for each in connectors if each.provider == "self_hosted"]
+        self._every_s = every_s
+        self._came = asyncio.Event()
+        self._said: dict[str, Any] = {"servers": []}
+
+    def capabilities(self) -> dict[str, Any]:
+        """As they were seen last."""
+        return self._said
+
+    async def look(self) -> None:
+        looks = [look for each in self._connectors if (look := await _look(each))]
+        if looks:  # servers that are away have not lost their weights
+            self._said = describe(looks)
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        unfollow = [each.follow(self._heard) for each in self._connectors]
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._came.wait(), self._every_s)
+                self._came.clear()
+                await self.look()
+        finally:
+            for stop in unfollow:
+                stop()
+
+    def _heard(self, online: bool) -> None:
+        if online:
+            self._came.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +77,6 @@ class ServerLook:
     def vram_gb(self) -> float | None:
         """Of the card on which prompts run."""
         return self.facts.vram_total_bytes / GB if self.facts.devices else None
-
-
-async def look_over(connectors: Sequence[Connector]) -> dict[str, Any]:
-    """Of the servers that answer; empty lists of facts where none does. What a cloud has is the cloud's affair."""
-    looks = [look for each in connectors if each.provider == "self_hosted" and (look := await _look(each))]
-    return describe(looks)
 
 
 async def _look(connector: Connector) -> ServerLook | None:

@@ -4,11 +4,12 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 
 from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.errors import Refused
 from comfyfleet.worker.interruption.machine import Ec2Machine
 
 CALL_S = 5
@@ -45,6 +46,44 @@ class AutoScaling:
 
     def close(self) -> None:
         self._client.close()
+
+
+class ProtectionUnavailable(Refused):
+    """The settings ask for protection from scale-in, and it cannot be given."""
+
+    code = "scale_in_protection_unavailable"
+    text = "scale_in_protection is 'on', but {problem}. Set it to 'auto' or 'off' to go without."
+
+
+async def find_protection(
+    machine: Ec2Machine | None, wanted: Literal["auto", "on", "off"], *, endpoint_url: str | None = None
+) -> "ScaleInProtection | None":
+    """None where there is no Auto Scaling group, or nobody wants it."""
+    if wanted == "off":
+        return None
+    try:
+        return await _find(machine, endpoint_url)
+    except ProtectionUnavailable as problem:
+        if wanted == "on":
+            raise
+        log.info("scale_in.none", problem=problem.facts["problem"])
+        return None
+
+
+async def _find(machine: Ec2Machine | None, endpoint_url: str | None) -> "ScaleInProtection":
+    if machine is None:
+        raise ProtectionUnavailable(problem="this is no EC2 instance")
+    try:
+        calls = await asyncio.to_thread(AutoScaling, machine, endpoint_url=endpoint_url)
+    except ModuleNotFoundError:
+        raise ProtectionUnavailable(problem="boto3 is not installed (pip install 'comfyfleet[s3]')") from None
+    try:
+        group = await asyncio.to_thread(calls.group)
+    except Exception as problem:  # no rights, no network: AWS has many words for it
+        raise ProtectionUnavailable(problem=f"AWS could not be asked ({type(problem).__name__})") from None
+    if group is None:
+        raise ProtectionUnavailable(problem="the instance is in no Auto Scaling group")
+    return ScaleInProtection(calls, group)
 
 
 class ScaleInProtection:
@@ -88,6 +127,7 @@ class ScaleInProtection:
             if self._is_on is not False:
                 with suppress(Exception):
                     await asyncio.to_thread(self._calls.protect, self._group, on=False)
+            self._calls.close()
 
     async def _follow(self) -> None:
         failures = 0
