@@ -98,10 +98,11 @@ class AssetCache:
         try:
             yield path
         finally:
-            await self.release(asset)
+            self.release(asset)
+            await self.tidy()
 
     async def take(self, asset: Asset) -> Path:
-        """As `hold`, for those who cannot use a block: each needs its `release`."""
+        """As `hold`, for those who cannot use a block: each needs its `release`, and at the end `tidy`."""
         name = _name_of(asset)
         self._holders[name] = self._holders.get(name, 0) + 1
         try:
@@ -109,11 +110,12 @@ class AssetCache:
                 await self._come(name, asset)
             self._entries.move_to_end(name)
         except BaseException:
-            await self.release(asset)
+            self.release(asset)
             raise
         return self._objects / name
 
-    async def release(self, asset: Asset) -> None:
+    def release(self, asset: Asset) -> None:
+        """Without waiting: nothing may come between one of many and the next."""
         name = _name_of(asset)
         self._holders[name] -= 1
         if self._holders[name]:
@@ -122,6 +124,8 @@ class AssetCache:
         coming = self._coming.get(name)
         if coming is not None and coming.task is not None:
             coming.task.cancel()  # nobody waits for it any more
+
+    async def tidy(self) -> None:
         await self.shrink(self._bytes_max)
 
     async def shrink(self, bytes_max: int) -> int:
@@ -153,14 +157,19 @@ class AssetCache:
         coming.urls.append(asset.url)
         if coming.task is None:
             coming.task = asyncio.create_task(self._bring(name, asset, coming))
-            coming.task.add_done_callback(lambda _: self._coming.pop(name, None))
+            coming.task.add_done_callback(lambda task: self._came(name, task))
         # A job that is cancelled must not take the file away from another one that waits for it.
         await asyncio.shield(coming.task)
 
+    def _came(self, name: str, task: asyncio.Task[None]) -> None:
+        del self._coming[name]
+        if not task.cancelled():
+            task.exception()  # seen, even if all who waited have gone
+
     async def _bring(self, name: str, asset: Asset, coming: _Coming) -> None:
-        entry = self._entries.pop(name, None)
         path = self._objects / name
-        if entry is None or not await asyncio.to_thread(_is_right, path, name):
+        if not await asyncio.to_thread(_is_right, path, name):
+            self._entries.pop(name, None)
             if asset.size_bytes is not None:
                 await self.shrink(max(0, self._bytes_max - asset.size_bytes))
             await self._download(name, asset, coming)
@@ -187,10 +196,9 @@ class AssetCache:
 
 
 def _name_of(asset: Asset) -> str:
-    name = (asset.content_hash or "").lower()
-    if not _HASH.fullmatch(name):
+    if asset.sha256 is None:
         raise ValueError(f"asset {asset.name!r} has no SHA-256 to be kept by")
-    return name
+    return asset.sha256
 
 
 def _lock_folder(folder: Path) -> BinaryIO:

@@ -24,8 +24,8 @@ async def fetched_assets(
 ) -> AsyncIterator[dict[str, Path]]:
     """By the asset's name; there until the block ends, those in `folder` until it is discarded. All at once: the
     first that cannot be had stops the others."""
-    kept = [asset for asset in assets if asset.content_hash is not None]
-    own = [asset for asset in assets if asset.content_hash is None]
+    kept = [asset for asset in assets if asset.sha256 is not None]
+    own = [asset for asset in assets if asset.sha256 is None]
     taken: list[Asset] = []
 
     async def take(asset: Asset) -> tuple[str, Path]:
@@ -47,4 +47,5 @@ async def fetched_assets(
         )
     finally:
         for asset in taken:
-            await cache.release(asset)
+            cache.release(asset)
+        await cache.tidy()
