@@ -45,7 +45,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Asset(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that the graph needs, and the inputs its name goes to. One whose hash is known comes again, and is kept."""
+    """A file that the graph needs, and the inputs its name goes to. One with a known hash comes again, and is kept."""
 
     name: str
     url: str
