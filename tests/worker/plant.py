@@ -48,6 +48,7 @@ class Plant:
     fleet_secret: str
     member: Member
     client: httpx2.Client = field(init=False)
+    ordered: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.client = httpx2.Client(base_url=self.server.url, headers=self.member.headers, timeout=30)
@@ -60,7 +61,15 @@ class Plant:
         body = {"effect": effect, "properties": properties} | ({"video_id": video_id} if video_id else {})
         answer = self.client.post("/api/ai-jobs", json=body)
         assert answer.status_code == 201, answer.text
-        return str(answer.json()["id"])
+        self.ordered.append(str(answer.json()["id"]))
+        return self.ordered[-1]
+
+    def clear(self) -> None:
+        """What a test left would be the next one's."""
+        left = [job_id for job_id in self.ordered if self._ended(job_id) is None]
+        self.ordered.clear()
+        for job_id in left:
+            self.cancel(job_id)
 
     def upload(self, content: bytes, media_type: str = "image/png") -> str:
         asked = {"name": "in.png", "mime_type": media_type, "size": len(content)}
@@ -95,7 +104,10 @@ class Plant:
         return status if status in ("completed", "failed", "cancelled") else None
 
     def dispatch(self, job_id: str) -> dict[str, Any]:
-        return self.rows("select * from ai_job_dispatches where id = ?", job_id)[0]
+        """It comes to the queue a moment after its order was taken."""
+        look = "select * from ai_job_dispatches where id = ?"
+        [found] = self.waits(lambda: self.rows(look, job_id), f"{job_id} is queued")
+        return dict(found)
 
     def spent(self, job_id: str) -> int:
         """Attempts that count."""

@@ -62,7 +62,7 @@ async def test_h13_an_orphan_whose_lease_is_gone_is_taken_off_the_server(
     with a_worker_process(plant, home, engine_process.url, name="h13", die_at="running") as worker:
         assert await asyncio.to_thread(worker.process.wait, 60) == -signal.SIGKILL, worker.said
     await asyncio.to_thread(plant.cancel, job)
-    await eventually(lambda: plant.dispatch(job)["status"] != "leased", "the lease runs out")
+    await plant.take_leases_from("h13")
     assert running_on(engine_process) == 1
     async with a_worker(plant, home, engine_process.url, name="h13"):
         await eventually(lambda: running_on(engine_process) == 0, "the orphan is gone")

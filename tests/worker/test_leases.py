@@ -12,13 +12,13 @@ from comfyfleet.worker.control import BeatClient, CallRefused, Session
 from comfyfleet.worker.leases import LeaseBook
 from comfyfleet.worker.telemetry import Telemetry
 from tests.engines import EngineProcess, an_engine
-from tests.proxy import Proxy
+from tests.worker.line import Line
 from tests.worker.plant import Plant
 from tests.worker.test_killed import running_on, runs_of
 from tests.worker.workers import a_worker, eventually
 
 LONG = {"seconds": 300, "steps": 3000}
-LEASE_TTL_S = 6.0
+LEASE_TTL_S = 4.5
 
 
 async def test_a_lost_lease_stops_the_job_and_nothing_is_uploaded(plant: Plant, tmp_path: Path) -> None:
@@ -47,18 +47,18 @@ async def test_a_cancel_is_heard_with_the_next_heartbeat_and_acknowledged(plant:
 async def test_while_the_control_plane_is_away_the_job_goes_on_and_is_delivered_after(
     plant: Plant, tmp_path: Path
 ) -> None:
-    async with Proxy(plant.server.port) as proxy, an_engine(tmp_path / "engine") as engine:
-        given = {"control_plane_url": proxy.url}
+    async with Line(plant.server.port) as line, an_engine(tmp_path / "engine") as engine:
+        given = {"control_plane_url": line.url}
         async with a_worker(plant, tmp_path / "home", engine.url, **given) as worker:
             job = await asyncio.to_thread(plant.order, "draw", seconds=0.3, steps=3)
             await eventually(lambda: engine.engine.queue.snapshot()[0], "it runs")
-            proxy.loses_replies = True
+            await line.cut()
             await eventually(lambda: engine.engine.history.all(), "it has ended on the server")
             counts = worker.agent.telemetry.seen
             before = counts().counts.get(("heartbeats", "unanswered"), 0)
             await eventually(lambda: counts().counts.get(("heartbeats", "unanswered"), 0) > before, "nobody answers")
             assert plant.job(job)["status"] != "completed"
-            proxy.loses_replies = False
+            line.mend()
             assert await asyncio.to_thread(plant.ends, job) == "completed"
     assert plant.spent(job) == 1
     assert plant.dispatch(job)["epoch"] == 1

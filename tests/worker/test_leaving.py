@@ -7,6 +7,7 @@ from pathlib import Path
 from comfyfleet.worker.interruption.model import Notice
 from tests.engines import EngineProcess, RunningEngine, an_engine
 from tests.worker.plant import Plant
+from tests.worker.test_killed import running_on
 from tests.worker.workers import a_worker, a_worker_process, eventually
 
 
@@ -31,7 +32,6 @@ async def test_what_is_ahead_goes_back_and_what_runs_is_finished(plant: Plant, t
     assert plant.spent(first) == 1
     assert plant.spent(second) == 0
     assert plant.worker("leaver")["status"] == "gone"
-    await asyncio.to_thread(plant.cancel, second)
 
 
 async def test_what_cannot_be_finished_in_time_goes_back_at_once(plant: Plant, tmp_path: Path) -> None:
@@ -46,7 +46,6 @@ async def test_what_cannot_be_finished_in_time_goes_back_at_once(plant: Plant, t
         await asyncio.wait_for(worker.running, 60)
         assert not engine.engine.queue.snapshot()[0]
     assert plant.spent(job) == 0
-    await asyncio.to_thread(plant.cancel, job)
 
 
 def _fraction(agent: object) -> float:
@@ -70,7 +69,7 @@ async def test_a_process_that_is_told_to_leave_finishes_and_signs_off(
 ) -> None:
     job = plant.order("draw", seconds=1.0, steps=10)
     with a_worker_process(plant, tmp_path / "home", engine_process.url, name="polite") as worker:
-        await eventually(lambda: plant.dispatch(job)["service_status"] == "running", "it runs")
+        await eventually(lambda: running_on(engine_process), "it runs")
         worker.process.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(worker.process.wait, 60) == 0
     assert plant.ends(job) == "completed"

@@ -107,6 +107,7 @@ class ScaleInProtection:
         self._changed = asyncio.Event()
         self._wanted = False
         self._is_on: bool | None = None  # unknown at first: the worker before us may have left it on
+        self._call: asyncio.Task[None] | None = None
 
     def busy_is(self, busy: bool) -> None:
         self._loop.call_soon_threadsafe(self._want, busy)
@@ -124,6 +125,8 @@ class ScaleInProtection:
                 await self._changed.wait()
                 self._changed.clear()
         finally:
+            if self._call is not None:  # a thread cannot be cancelled, and must not have the last word
+                await asyncio.wait([self._call])
             if self._is_on is not False:
                 with suppress(Exception):
                     await asyncio.to_thread(self._calls.protect, self._group, on=False)
@@ -150,8 +153,10 @@ class ScaleInProtection:
         return changed
 
     async def _apply(self, wanted: bool) -> bool:
+        self._is_on = None  # until AWS has answered, nobody knows
+        self._call = asyncio.create_task(asyncio.to_thread(self._calls.protect, self._group, on=wanted))
         try:
-            await asyncio.to_thread(self._calls.protect, self._group, on=wanted)
+            await asyncio.shield(self._call)
         except Exception as problem:  # whatever is wrong at AWS or with our rights there, work goes on
             log.warning("scale_in.not_changed", wanted=wanted, problem=type(problem).__name__)
             return False
