@@ -24,6 +24,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from comfyfleet.kernel.errors import Conflict
+from comfyfleet.worker.download import Renew
 from comfyfleet.worker.landing import PART
 from comfyfleet.worker.prepare import Asset
 from comfyfleet.worker.transfer import Transfer
@@ -51,9 +52,10 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Coming:
-    """A download that one or many wait for. Each brings a URL; the later ones serve when the first is refused."""
+    """A download that one or many wait for. Each brings a URL; when the first is refused, the next serve."""
 
     urls: deque[str] = field(default_factory=deque)
+    renew: Renew | None = None
     task: asyncio.Task[None] | None = None
 
 
@@ -92,22 +94,22 @@ class AssetCache:
             self._lock.close()
 
     @asynccontextmanager
-    async def hold(self, asset: Asset) -> AsyncIterator[Path]:
+    async def hold(self, asset: Asset, *, renew: Renew | None = None) -> AsyncIterator[Path]:
         """The asset's file, there and right until the block ends."""
-        path = await self.take(asset)
+        path = await self.take(asset, renew=renew)
         try:
             yield path
         finally:
             self.release(asset)
             await self.tidy()
 
-    async def take(self, asset: Asset) -> Path:
+    async def take(self, asset: Asset, *, renew: Renew | None = None) -> Path:
         """As `hold`, for those who cannot use a block: each needs its `release`, and at the end `tidy`."""
         name = _name_of(asset)
         self._holders[name] = self._holders.get(name, 0) + 1
         try:
             if not await self._is_at_hand(name):
-                await self._come(name, asset)
+                await self._come(name, asset, renew)
             self._entries.move_to_end(name)
         except BaseException:
             self.release(asset)
@@ -150,11 +152,12 @@ class AssetCache:
             return False
         return await asyncio.to_thread(_touch, self._objects / name, entry.size_bytes)
 
-    async def _come(self, name: str, asset: Asset) -> None:
+    async def _come(self, name: str, asset: Asset, renew: Renew | None) -> None:
         while (leaving := self._coming.get(name)) and leaving.task is not None and leaving.task.cancelling():
             await asyncio.wait([leaving.task])  # nobody waited for it, and it still holds the file
         coming = self._coming.setdefault(name, _Coming())
         coming.urls.append(asset.url)
+        coming.renew = renew or coming.renew
         if coming.task is None:
             coming.task = asyncio.create_task(self._bring(name, asset, coming))
             coming.task.add_done_callback(lambda task: self._came(name, task))
@@ -178,9 +181,11 @@ class AssetCache:
 
     async def _download(self, name: str, asset: Asset, coming: _Coming) -> None:
         async def renew() -> str:
-            if not coming.urls:
+            if coming.urls:
+                return coming.urls.popleft()
+            if coming.renew is None:
                 raise TransferRefused("the object store", verb="give", status=403)
-            return coming.urls.popleft()
+            return await coming.renew()
 
         async def once() -> None:
             url = coming.urls.popleft() if coming.urls else asset.url

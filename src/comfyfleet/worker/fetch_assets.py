@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from comfyfleet.worker.assets import AssetCache
+from comfyfleet.worker.download import Renew
 from comfyfleet.worker.prepare import Asset
 from comfyfleet.worker.together import together
 from comfyfleet.worker.transfer import Transfer
@@ -28,15 +29,17 @@ async def fetched_assets(
     own = [asset for asset in assets if asset.sha256 is None]
     taken: list[Asset] = []
 
+    def renewing(asset: Asset) -> Renew | None:
+        return None if renew is None else lambda: renew(asset)
+
     async def take(asset: Asset) -> tuple[str, Path]:
-        path = await cache.take(asset)
+        path = await cache.take(asset, renew=renewing(asset))
         taken.append(asset)
         return asset.name, path
 
     async def download(place: int, asset: Asset) -> tuple[str, Path]:
         to = folder / f"input-{place}"
-        again = None if renew is None else lambda: renew(asset)
-        await transfer.download(asset.url, to, size_bytes=asset.size_bytes, renew=again)
+        await transfer.download(asset.url, to, size_bytes=asset.size_bytes, renew=renewing(asset))
         return asset.name, to
 
     try:
