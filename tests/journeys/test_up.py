@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -66,6 +67,57 @@ def test_the_engine_comes_with_it_comes_back_when_it_dies_and_goes_when_it_is_ki
         wait_until(lambda: not lives(second), "the engine's end")
 
 
+def test_the_first_start_sets_up_a_demo_and_the_second_finds_it(tmp_path: Path) -> None:
+    """Not even the engine must be there: `--comfyui` names a server that is away."""
+    with server_process(tmp_path, "--comfyui", "http://127.0.0.1:1") as server:
+        assert not process_ids(server, "engine")
+        assert "http://127.0.0.1:1 " in server.out
+        said = re.search(r"password of demo@localhost, shown only now: (\S+)", server.out)
+        assert said is not None
+        login = {"email": "demo@localhost", "password": said[1]}
+        assert httpx2.post(f"{server.url}/api/auth/login", json=login).status_code == 200
+        first = what_there_is(server)
+        assert first["balance"] == 1000
+        assert first["effects"] == ["glow", "paint", "painted-film", "pixel-film", "repaint"]
+        assert server.stop() == 0
+        (server.home / "demo.key").unlink()  # as if the first start had been cut short before its last step
+        server.start()
+        again = re.search(r"shown only now: (\S+)", server.out)
+        assert again is not None
+        assert again[1] != said[1]
+        assert what_there_is(server) == first
+        assert server.stop() == 0
+        server.start()
+        assert "shown only now" not in server.out
+        assert what_there_is(server) == first
+        assert oct((server.home / "fleet.secret").stat().st_mode)[-3:] == "600"
+
+
+def what_there_is(server: ServerProcess) -> dict[str, object]:
+    key = {"Authorization": f"Bearer {(server.home / 'demo.key').read_text().strip()}"}
+    with httpx2.Client(base_url=server.url) as client:
+        tenants = client.get("/api/admin/tenants", headers=server.operator).json()["tenants"]
+        fleets = client.get("/api/admin/fleets", headers=server.operator).json()["fleets"]
+        effects = client.get("/api/effects", headers=key).json()["effects"]
+        return {
+            "tenants": [each["slug"] for each in tenants],
+            "fleets": [(each["slug"], each["stage"]) for each in fleets],
+            "effects": sorted(each["slug"] for each in effects),
+            "balance": client.get("/api/wallet", headers=key).json()["balance"],
+        }
+
+
+def test_a_home_with_tenants_of_its_own_gets_no_demo(tmp_path: Path) -> None:
+    with server_process(tmp_path) as server:
+        made = httpx2.post(f"{server.url}/api/admin/tenants", json={"slug": "acme"}, headers=server.operator)
+        assert made.status_code == 201
+        assert server.stop() == 0
+        server.arguments = ("--comfyui", "http://127.0.0.1:1")
+        server.start()
+        assert "demo" not in server.out
+        assert not (server.home / "demo.key").exists()
+
+
 def test_without_its_libraries_there_is_a_hint_and_everything_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,9 +128,3 @@ def test_without_its_libraries_there_is_a_hint_and_everything_else(
         assert httpx2.get(f"{server.url}/readyz").status_code == 200
         assert not process_ids(server, "engine")
         assert server.stop() == 0
-
-
-def test_with_a_comfyui_of_ones_own_no_engine_is_started(tmp_path: Path) -> None:
-    with server_process(tmp_path, "--comfyui", "http://127.0.0.1:1/") as server:
-        assert "http://127.0.0.1:1 " in server.out
-        assert not process_ids(server, "engine")

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import json
+import logging
 import os
 import signal
 import sys
@@ -18,6 +20,7 @@ RESTART_S_MAX = 30.0
 # Up for so long, its next death is a new trouble and not the same one again.
 STEADY_S = 60.0
 LINE_BYTES_MAX = 64 * 1024
+LEVELS = {"debug": logging.DEBUG, "warning": logging.WARNING, "error": logging.ERROR, "critical": logging.CRITICAL}
 
 log = structlog.get_logger()
 
@@ -85,7 +88,21 @@ class Child:
             line = raw.decode(errors="replace").rstrip()
             if self._heard is not None:
                 self._heard(line)
-            log.info(f"{self.name}.said", line=line)
+            _pass_on(self.name, line)
+
+
+def _pass_on(name: str, line: str) -> None:
+    """What is an event already stays one, in the words of whoever said it."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict) or not isinstance(said.get("event"), str):
+        log.info(f"{name}.said", line=line)
+        return
+    event, level = said.pop("event"), LEVELS.get(said.pop("level", ""), logging.INFO)
+    said.pop("timestamp", None)
+    log.log(level, event, **{**said, "process": name})
 
 
 async def _start(arguments: Sequence[str]) -> Process:
