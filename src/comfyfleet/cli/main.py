@@ -96,6 +96,20 @@ def engine(
     run_engine(host=host, port=port, folder=folder)
 
 
+@app.command("demo")
+def demo(
+    effect: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable. Default: all five.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
+    url: Annotated[str | None, typer.Option(help="Where the server is. Default: where `up` runs.")] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Upload a sample, order effects, watch them run, keep the results: against `comfyfleet up`."""
+    from comfyfleet.cli.demo import run_demo
+
+    run_demo(url=url, home=home, names=effect or [], out=out, as_json=as_json)
+
+
 @app.command("audit")
 def audit(as_json: AsJson = False) -> None:
     """Check on the live system that nothing is wrong: every invariant, in every database. Reads only."""
