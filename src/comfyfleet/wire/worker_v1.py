@@ -157,11 +157,12 @@ class LeaseState(Struct, kw_only=True):
 
 
 class HeartbeatReply(Struct, kw_only=True):
-    """`lost`: stop these at once, and discard what they made."""
+    """`lost`: stop these at once, and discard what they made. `draining`: an operator wants no more work here."""
 
     leases: list[LeaseState]
     lost: list[UUID]
     heartbeat_interval_seconds: float
+    draining: bool = False
 
 
 # ── the end of a lease ──

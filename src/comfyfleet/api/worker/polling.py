@@ -11,7 +11,7 @@ from comfyfleet.api.worker.assets import needs_urls, sign_assets, url_life_s
 from comfyfleet.api.worker.calls import Call
 from comfyfleet.desk import Poll
 from comfyfleet.dispatch import Beat, Grant, Holder, LeaseProof
-from comfyfleet.fleet import Worker
+from comfyfleet.fleet import Worker, WorkerStatus
 from comfyfleet.kernel.errors import FleetError, InvalidInput, LeaseLost
 from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.kernel.secret import Secret
@@ -93,6 +93,7 @@ async def heartbeat(call: Call) -> wire.HeartbeatReply:
         leases=states,
         lost=[each.dispatch_id for each in leases if each.dispatch_id not in kept],
         heartbeat_interval_seconds=call.house.queue_rules.heartbeat_interval_s,
+        draining=worker.status is WorkerStatus.DRAINING,
     )
 
 

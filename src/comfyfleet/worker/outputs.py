@@ -1,0 +1,117 @@
+"""What a prompt made goes to the object store: every file and every word of it, each sent on while it still arrives."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import structlog
+
+from comfyfleet.comfy.connector import Connector
+from comfyfleet.comfy.errors import AnswerTooLarge
+from comfyfleet.comfy.model import FetchedFile, OutputFile
+from comfyfleet.comfy.outputs import OCTETS, local_names
+from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.errors import Refused, Unavailable
+from comfyfleet.wire.worker_v1 import OUTPUT_BYTES_MAX, Output, OutputUrl, WantedOutput
+from comfyfleet.worker.spool import Spool
+from comfyfleet.worker.together import together
+from comfyfleet.worker.transfer import Transfer
+from comfyfleet.worker.transfer_errors import DiskTrouble
+
+MintOutputs: TypeAlias = Callable[[Sequence[WantedOutput]], Awaitable[Sequence[OutputUrl]]]
+
+AT_ONCE_MAX = 4  # files on their way; each is on our disk for that time
+TRIES_MAX = 4
+MEDIA_TYPE_CHARS_MAX = 127
+
+log = structlog.get_logger()
+
+
+class OutputUnfit(Refused):
+    """The server has the file, and it is nothing that can be delivered."""
+
+    code = "output_unfit"
+    text = "The output {name!r} of node {node} {problem}."
+
+    def __init__(self, output: OutputFile, problem: str) -> None:
+        super().__init__(name=output.filename, node=output.node, problem=problem)
+
+
+async def deliver_outputs(
+    outputs: Sequence[OutputFile], *, connector: Connector, transfer: Transfer, mint: MintOutputs, folder: Path
+) -> list[Output]:
+    """All of them, in their order (the output node's first), as `complete` names them. Nothing stays in `folder`.
+
+    `mint` asks the control plane for places under the lease; what it raises, a lost lease say, ends it all.
+    """
+    gate = asyncio.Semaphore(AT_ONCE_MAX)
+    names = local_names(outputs)
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+
+    async def deliver(place: int, output: OutputFile) -> Output | None:
+        async with gate:
+            way = _Way(connector, transfer, mint, folder / f"output-{place}")
+            return await way.deliver(output, names[output])
+
+    delivered = await together(*(deliver(place, output) for place, output in enumerate(outputs)))
+    return [each for each in delivered if each is not None]
+
+
+class _Way:
+    """From the server over one file of ours to the store."""
+
+    def __init__(self, connector: Connector, transfer: Transfer, mint: MintOutputs, path: Path) -> None:
+        self._connector, self._transfer, self._mint, self._path = connector, transfer, mint, path
+
+    async def deliver(self, output: OutputFile, name: str) -> Output | None:
+        """None: words, and there are none."""
+        tried = 0
+        while True:
+            tried += 1
+            spool = Spool()
+            fetching = asyncio.create_task(self._connector.fetch(output, self._path, tell=spool.grew))
+            fetching.add_done_callback(spool.ended)
+            try:
+                return await self._send_on(output, name, spool, fetching)
+            except Unavailable as error:
+                # The store and the control plane have been tried again already, where their errors come from.
+                if tried == TRIES_MAX or isinstance(error, AnswerTooLarge) or not _stopped_by(fetching, error):
+                    raise
+            except OSError as error:
+                raise DiskTrouble(self._path.parent, error) from None
+            finally:
+                await _end(fetching)
+                spool.close()
+                self._path.unlink(missing_ok=True)
+            await asyncio.sleep(backoff_s(tried, chance=1.0, base_s=0.5))
+
+    async def _send_on(
+        self, output: OutputFile, name: str, spool: Spool, fetching: asyncio.Task[FetchedFile]
+    ) -> Output | None:
+        size_bytes = await spool.measured()
+        if size_bytes > OUTPUT_BYTES_MAX:
+            raise OutputUnfit(output, f"has more than {OUTPUT_BYTES_MAX} bytes, all that a store takes at once")
+        if size_bytes == 0 and output.text is None:
+            raise OutputUnfit(output, "is empty")
+        if size_bytes == 0:
+            log.info("output without words left out", node=output.node, key=output.key)
+            return None
+        media_type = output.media_type if 3 <= len(output.media_type) <= MEDIA_TYPE_CHARS_MAX else OCTETS
+        wanted = WantedOutput(name=name, mime_type=media_type, size=size_bytes)
+
+        async def mint() -> OutputUrl:
+            return (await self._mint([wanted]))[0]
+
+        place = await self._transfer.upload(spool, mint)
+        fetched = await fetching
+        return Output(path=place.path, name=name, mime_type=media_type, size=fetched.bytes, sha256=fetched.sha256)
+
+
+def _stopped_by(task: asyncio.Task[FetchedFile], error: Exception) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is error
+
+
+async def _end(task: asyncio.Task[FetchedFile]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
