@@ -26,7 +26,9 @@ from comfyfleet.kernel.hosts import is_loopback
 PREFIX = "COMFYFLEET_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 # Read by those who need them, and no settings of a server.
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, f"{PREFIX}COMFY_CLOUD_API_KEY", f"{PREFIX}API_KEY", f"{PREFIX}URL"})
+OTHER_VARIABLES = frozenset(
+    PREFIX + name for name in ("CONFIG", "COMFY_CLOUD_API_KEY", "API_KEY", "URL", "OPERATOR_KEY")
+)
 CONFIG_FILE = "comfyfleet.toml"
 KEY_CHARS_MIN = 32
 TTL_S_MAX = 366 * 86_400
