@@ -27,6 +27,7 @@ REAL_SECONDS = (
     "browser",
     "chaos",
     "cli",
+    "client",
     "contract",
     "database/videos",
     "database/webhooks",

@@ -16,6 +16,7 @@ from comfyfleet.cli import (
     effects,
     fleet_secrets,
     fleets,
+    jobs,
     keys,
     settlements,
     tenants,
@@ -45,6 +46,7 @@ app.add_typer(fleet_secrets.app, name="fleet-secrets")
 app.add_typer(workers.app, name="workers")
 app.add_typer(workflows.app, name="workflows")
 app.add_typer(effects.app, name="effects")
+app.add_typer(jobs.app, name="jobs")
 app.add_typer(dispatches.app, name="dispatches")
 app.add_typer(blocks.app, name="blocks")
 app.add_typer(settlements.app, name="settlements")

@@ -144,7 +144,8 @@ def read_fault(host: str, status: int, body: bytes, request_id: str | None) -> F
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, LookupError, TypeError, ValueError):
         known = False
     if not known:
-        return StrangeAnswer(host, status, words_of(body))
+        redirect = "a redirect, which is not followed; use the address that it leads to"
+        return StrangeAnswer(host, status, redirect if 300 <= status < 400 else words_of(body))
     if code == InvalidRequest.code:
         details = _first_problem(details)
     kind = _kind(status, code)

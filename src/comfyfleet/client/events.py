@@ -104,7 +104,7 @@ def _read(job_id: str, kind: str, said: dict[str, Any]) -> Event | None:
             is_at_least = bool(said.get("position_is_at_least"))
             return InQueue(job_id, int(said["position"]), is_at_least, said.get("estimated_start_s"))
         case "progress" | "node":
-            return Progressed(job_id, _fraction(facts), _text(facts, "node_class", "node"), facts)
+            return Progressed(job_id, _fraction(facts), _text(facts, "class_type", "node_class", "node"), facts)
         case "preview":
             return _preview(job_id, facts)
         case "log":

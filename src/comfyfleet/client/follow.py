@@ -2,14 +2,14 @@
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from comfyfleet.client.ask import error_of, may_help
 from comfyfleet.client.errors import StillRunning, StrangeAnswer, decode
 from comfyfleet.client.events import Event, StatusChanged, read_event
 from comfyfleet.client.jobs import job_path
-from comfyfleet.client.model import OVER, Job
+from comfyfleet.client.model import OVER, Job, stage_of
 from comfyfleet.client.sse import Parser, TooLong
 from comfyfleet.client.steps import Answer, Broken, Call, Close, Flow, Open, Pause, Read, Send, Tell
 from comfyfleet.kernel.backoff import backoff_s
@@ -27,10 +27,17 @@ AWAY_S_MAX = 300.0
 class Follower:
     """`wait_s` None waits for as long as it takes; a server that is away is waited for, for five minutes."""
 
-    def __init__(self, job_id: str | UUID, *, wait_s: float | None = None, previews: bool = False) -> None:
+    def __init__(
+        self,
+        job_id: str | UUID,
+        *,
+        wait_s: float | None = None,
+        previews: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._path, self._job_id = job_path(job_id), str(job_id)
-        self._previews, self._wait_s = previews, wait_s
-        self._began_at = self._heard_at = time.monotonic()
+        self._previews, self._wait_s, self._clock = previews, wait_s, clock
+        self._began_at = self._heard_at = clock()
         self._cursor: str | None = None
         self._status = ""
         self._streams = True
@@ -58,7 +65,7 @@ class Follower:
         return backoff_s(self._failures + 1, chance=chance, base_s=PAUSE_S, ceiling_s=PAUSE_S_MAX)
 
     def _left_s(self) -> float | None:
-        return None if self._wait_s is None else self._began_at + self._wait_s - time.monotonic()
+        return None if self._wait_s is None else self._began_at + self._wait_s - self._clock()
 
     # ── by asking ──
 
@@ -66,9 +73,9 @@ class Follower:
         """None: nobody answered this time."""
         outcome: Answer | Broken = yield Send(Call("GET", self._path))
         if isinstance(outcome, Answer) and outcome.status == 200:
-            self._heard_at = time.monotonic()
+            self._heard_at = self._clock()
             return decode(outcome.host, outcome.status, outcome.body, Job)
-        if not may_help(outcome) or time.monotonic() - self._heard_at > AWAY_S_MAX:
+        if not may_help(outcome) or self._clock() - self._heard_at > AWAY_S_MAX:
             raise error_of(outcome)
         self._failures += 1
         return None
@@ -109,7 +116,7 @@ class Follower:
             chunk: bytes | Broken | None = yield Read()
             if not isinstance(chunk, bytes):
                 break
-            heard, self._failures, self._heard_at = True, 0, time.monotonic()
+            heard, self._failures, self._heard_at = True, 0, self._clock()
             try:
                 for event in list(self._events(parser, chunk)):
                     yield from self._tell(event)
@@ -137,7 +144,8 @@ class Follower:
 
     def _tell(self, event: Event) -> Flow[None]:
         if isinstance(event, StatusChanged):
-            if event.status == self._status:
+            # The stream may know of a start before the job's own row does: what was told is not taken back.
+            if stage_of(event.status) <= stage_of(self._status):
                 return
             self._status = event.status
         yield Tell(event)

@@ -8,14 +8,17 @@ import msgspec
 
 from comfyfleet.client.ask import Patience, ask, ask_for
 from comfyfleet.client.model import Effect, EffectRows, Job, JobRows, Page, Wallet
-from comfyfleet.client.steps import Call, Flow
+from comfyfleet.client.steps import CALL_S, Call, Flow
 from comfyfleet.kernel.errors import InvalidInput
 
 JSON = {"Content-Type": "application/json"}
 
 
-def post(path: str, body: Mapping[str, Any]) -> Call:
-    return Call("POST", path, headers=JSON, body=msgspec.json.encode(body))
+def post(path: str, body: Mapping[str, Any], *, idle_s: float = CALL_S) -> Call:
+    try:
+        return Call("POST", path, headers=JSON, body=msgspec.json.encode(body), idle_s=idle_s)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise InvalidInput("properties", f"hold what JSON cannot say: {problem}") from None
 
 
 def job_path(job_id: str | UUID, *rest: str) -> str:

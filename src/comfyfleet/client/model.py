@@ -12,6 +12,11 @@ QUEUED, PROCESSING, COMPLETED, FAILED, CANCELLED = "queued", "processing", "comp
 OVER = frozenset({COMPLETED, FAILED, CANCELLED})
 
 
+def stage_of(status: str) -> int:
+    """A job goes through these in order, and none comes twice. A status of a newer server is one under way."""
+    return -1 if not status else 0 if status == QUEUED else 2 if status in OVER else 1
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """`url` is signed and expires; saving an output asks for a fresh one. `sha256` where the server knows it."""

@@ -11,12 +11,12 @@ from comfyfleet.client.ask import Patience
 from comfyfleet.client.errors import JobCancelled, JobFailed
 from comfyfleet.client.events import Created, Event
 from comfyfleet.client.follow import follow_job
-from comfyfleet.client.jobs import create_job
+from comfyfleet.client.jobs import create_job, read_effect
 from comfyfleet.client.model import CANCELLED, COMPLETED, Job
 from comfyfleet.client.source import Given, as_video_id, read_source
 from comfyfleet.client.steps import Flow, Tell, Work
 from comfyfleet.client.upload import upload_file, upload_video
-from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.kernel.errors import EffectUnavailable, FleetError, InvalidInput
 
 TellEvent = Callable[[Event], None]
 
@@ -43,19 +43,39 @@ def merged(properties: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dic
 
 def submit(order: Order, patience: Patience, tell: TellEvent) -> Flow[Job]:
     """The job is made when this ends, and not waited for."""
+    if _needs_upload(order):
+        yield from _require_effect(order.effect, patience)
     video_id = yield from _video_id(order, patience, tell)
     properties = yield from _properties(order, patience, tell)
-    job = yield from create_job(
-        order.effect,
-        properties,
-        patience,
-        video_id=video_id,
-        idempotency_key=order.idempotency_key,
-        priority=order.priority,
-        webhook_url=order.webhook_url,
-    )
+    try:
+        job = yield from create_job(
+            order.effect,
+            properties,
+            patience,
+            video_id=video_id,
+            idempotency_key=order.idempotency_key,
+            priority=order.priority,
+            webhook_url=order.webhook_url,
+        )
+    except FleetError as error:
+        if video_id is not None and video_id != as_video_id(order.input):
+            error.add_note(f"the input is uploaded, as video {video_id}: it can be ordered by this id")
+        raise
     yield Tell(Created(job.id, job.credits_cost))
     return job
+
+
+def _needs_upload(order: Order) -> bool:
+    given = order.input is not None and as_video_id(order.input) is None
+    return given or any(isinstance(value, (Path, bytes)) for value in order.properties.values())
+
+
+def _require_effect(effect: str | UUID, patience: Patience) -> Flow[None]:
+    """Before gigabytes are sent for one that cannot be ordered."""
+    if isinstance(effect, str):
+        found = yield from read_effect(effect, patience)
+        if found.unavailable_because is not None:
+            raise EffectUnavailable(effect, found.unavailable_because)
 
 
 def run(
@@ -78,8 +98,9 @@ def require_completed(job: Job) -> Job:
 
 def _video_id(order: Order, patience: Patience, tell: TellEvent) -> Flow[str | None]:
     given = order.input
-    if given is None or isinstance(given, UUID) or (known := as_video_id(given)) is not None:
-        return None if given is None else str(given) if isinstance(given, UUID) else known
+    known = as_video_id(given)
+    if known is not None or given is None or isinstance(given, UUID):
+        return known
     source = yield Work(partial(read_source, given, name=order.input_name))
     return (yield from upload_video(source, patience, tell)).id
 

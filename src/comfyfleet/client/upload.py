@@ -15,6 +15,8 @@ TellBytes = Callable[[Uploading], None]
 # An object is created once: a second PUT of it is told that it is there.
 ALREADY_THERE = 412
 REFUSED = 403
+# The server looks at the upload, after those that came before it.
+LOOKED_AT_S = 120.0
 
 
 def upload_video(source: Source, patience: Patience, tell: TellBytes, *, title: str | None = None) -> Flow[Video]:
@@ -22,7 +24,7 @@ def upload_video(source: Source, patience: Patience, tell: TellBytes, *, title: 
     announced = yield from _announce("/api/videos/uploads", source, patience)
     parts = yield from _Sending(source, announced, patience, tell).send()
     body = {"original_file_id": announced.file.id, "parts": parts, "title": title}
-    return (yield from ask_for(post("/api/videos", body), Video, patience))
+    return (yield from ask_for(post("/api/videos", body, idle_s=LOOKED_AT_S), Video, patience))
 
 
 def upload_file(source: Source, patience: Patience, tell: TellBytes) -> Flow[File]:
