@@ -22,13 +22,12 @@ from sqlalchemy.exc import ArgumentError
 
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.hosts import is_loopback
+from comfyfleet.worker.options import WorkerSettings
 
 PREFIX = "COMFYFLEET_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
-# Read by those who need them, and no settings of a server.
-OTHER_VARIABLES = frozenset(
-    PREFIX + name for name in ("CONFIG", "COMFY_CLOUD_API_KEY", "API_KEY", "URL", "OPERATOR_KEY")
-)
+# Read by those who need them, and no settings of a server or a worker.
+OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "API_KEY", "URL", "OPERATOR_KEY"))
 CONFIG_FILE = "comfyfleet.toml"
 KEY_CHARS_MIN = 32
 TTL_S_MAX = 366 * 86_400
@@ -292,7 +291,8 @@ class Settings(BaseSettings):
 def load_settings(**given: Any) -> Settings:
     """Read the environment and the TOML file; `given` (the command line) wins over both."""
     present = {name.upper() for name in os.environ if name.upper().startswith(PREFIX)}
-    unknown = sorted(present - {_variable(name) for name in Settings.model_fields} - OTHER_VARIABLES)
+    known = {_variable(name) for name in (*Settings.model_fields, *WorkerSettings.model_fields)} | OTHER_VARIABLES
+    unknown = sorted(present - known)
     if unknown:
         raise SettingsError([f"{name}: {NO_SUCH}" for name in unknown])
     from_file = {name: value for name, value in _read_file().items() if _variable(name) not in present}
@@ -318,9 +318,11 @@ def _read_file() -> dict[str, Any]:
             raise SettingsError([f"{CONFIG_VARIABLE}: there is no file {path}"])
         return {}
     try:
-        return tomllib.loads(path.read_text())
+        found = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise SettingsError([f"{path}: {problem}"]) from None
+    found.pop("worker", None)  # the table of a worker on this machine
+    return found
 
 
 def _explain(error: ValidationError) -> list[str]:

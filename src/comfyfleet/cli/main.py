@@ -135,6 +135,64 @@ def simulate(
     run_simulation(plan, control_plane=control_plane, as_json=as_json)
 
 
+@app.command("worker")
+def worker(
+    control_plane_url: Annotated[
+        str | None, typer.Option("--control-plane", "--url", help="Address of the control plane.")
+    ] = None,
+    fleet_secret: Annotated[
+        str | None, typer.Option(help="Better in COMFYFLEET_FLEET_SECRET: a list of processes shows this.")
+    ] = None,
+    fleet_secret_file: Annotated[Path | None, typer.Option(help="A file that holds the fleet secret.")] = None,
+    fleet: Annotated[str | None, typer.Option(help="Slug of the fleet to join; with --stage.")] = None,
+    stage: Annotated[str | None, typer.Option(help="Stage of that fleet, such as production.")] = None,
+    workflows: Annotated[
+        list[str] | None, typer.Option("--workflow", help="A workflow to run; may be repeated.")
+    ] = None,
+    worker_id: Annotated[str | None, typer.Option(help="Its name. Default: EC2 instance id, or host name.")] = None,
+    servers: Annotated[
+        list[str] | None, typer.Option("--server", help="URL of a local ComfyUI; may be repeated.")
+    ] = None,
+    providers: Annotated[
+        list[str] | None, typer.Option("--provider", help="self_hosted (default) or cloud; may be repeated.")
+    ] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Jobs at once.")] = None,
+    comfyui_command: Annotated[
+        list[str] | None, typer.Option(help="Starts the local ComfyUI and keeps it running; one for each --server.")
+    ] = None,
+    comfyui_dir: Annotated[Path | None, typer.Option(help="ComfyUI's folder: our files there are cleaned up.")] = None,
+    home: Home = None,
+    status_host: Annotated[str | None, typer.Option("--host", help="Address of /healthz and /metrics.")] = None,
+    status_port: Annotated[int | None, typer.Option("--port", help="Their port; 0 takes a free one.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="auto, json or console.")] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with these and more settings.")] = None,
+) -> None:
+    """Run jobs on this machine's ComfyUI, or on Comfy Cloud. Ctrl-C or SIGTERM drains it; twice, it leaves at once."""
+    from comfyfleet.cli.worker import start_worker
+
+    start_worker(
+        config,
+        control_plane_url=control_plane_url,
+        fleet_secret=fleet_secret,
+        fleet_secret_file=fleet_secret_file,
+        fleet=fleet,
+        stage=stage,
+        workflows=workflows,
+        worker_id=worker_id,
+        servers=servers,
+        providers=providers,
+        concurrency=concurrency,
+        comfyui_command=comfyui_command,
+        comfyui_dir=comfyui_dir,
+        home=home,
+        status_host=status_host,
+        status_port=status_port,
+        log_format=log_format,
+        log_level=log_level,
+    )
+
+
 @app.command("audit")
 def audit(as_json: AsJson = False) -> None:
     """Check on the live system that nothing is wrong: every invariant, in every database. Reads only."""

@@ -26,7 +26,7 @@ from comfyfleet.worker.beat import Heartbeat, interval_s
 from comfyfleet.worker.clean import WorkFolders
 from comfyfleet.worker.control import BeatClient, ControlClient, Session, insist
 from comfyfleet.worker.events import Reporter
-from comfyfleet.worker.interruption.model import Notice
+from comfyfleet.worker.interruption.model import OPERATOR_DRAIN, Notice
 from comfyfleet.worker.journal import Entry, Journal
 from comfyfleet.worker.leases import LeaseBook, Word
 from comfyfleet.worker.leave import Leaving
@@ -42,6 +42,7 @@ from comfyfleet.worker.under_way import UnderWay
 
 PULSE_S = 1.0
 DEREGISTER_S = 5.0
+GIVE_UP_S = 20.0
 
 log = structlog.get_logger()
 
@@ -105,6 +106,7 @@ class Agent:
             wait_s=settings.poll_wait_s,
             capabilities=capabilities,
             lacks_room=self._lacks_room,
+            on_draining=self._drained_by_operator,
         )
         self._leaving = Leaving(self._under_way)
 
@@ -167,7 +169,7 @@ class Agent:
             every_s=interval_s(registered.lease_ttl_seconds, registered.heartbeat_interval_seconds),
             on_superseded=lambda: soon(self._on_superseded),
             on_refused=lambda: soon(self._refused.set),
-            on_draining=lambda draining: soon(self._drained_by_operator, draining),
+            on_draining=lambda: soon(self._drained_by_operator),
         )
         beat.start()
         self._tools.book.loop_turned()
@@ -232,14 +234,9 @@ class Agent:
             self._polling.stop()
             self._leaving.heed(notice)
 
-    def _drained_by_operator(self, draining: bool) -> None:
-        if draining is self._polling.paused:
-            return
-        log.info("worker.drained" if draining else "worker.resumed")
-        self._polling.pause(draining)
-        self.telemetry.phase_is(Phase.DRAINING if draining else Phase.POLLING)
-        if draining:
-            self._leaving.return_ahead("drained by an operator")
+    def _drained_by_operator(self) -> None:
+        if not self._leaving.is_leaving:
+            self.drain(OPERATOR_DRAIN)
 
     # ── who it is ──
 
@@ -262,12 +259,16 @@ class Agent:
         return self._settings.secret()
 
     async def _rejoin(self) -> None:
-        """The token was rotated, or the control plane forgot us. Leases that it knows go on under new tokens."""
+        """The control plane does not know our token any more. Leases that it still knows go on under new ones."""
         while True:
             await self._refused.wait()
             runs = {run.course.entry.dispatch_id: run for run in self._under_way}
             entries = [run.course.entry for run in runs.values()]
-            registered = await insist(partial(self._register, entries), what="register")
+            try:
+                registered = await insist(partial(self._register, entries), what="register")
+            except FleetError:
+                await self._give_up_all()
+                raise
             log.info("worker.registered_anew", incarnation=registered.incarnation, leases=len(registered.leases))
             tokens = {each.dispatch_id: each.lease_token for each in registered.leases}
             for dispatch_id, run in runs.items():
@@ -276,6 +277,14 @@ class Agent:
                 else:
                     run.told(Word.LOST)
             self._refused.clear()
+
+    async def _give_up_all(self) -> None:
+        """It was revoked: nothing that it holds is its own any more."""
+        for run in self._under_way:
+            run.told(Word.LOST)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GIVE_UP_S):
+                await self._under_way.all_ended()
 
     async def _close(self) -> None:
         tools = self._tools

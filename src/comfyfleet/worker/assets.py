@@ -147,6 +147,8 @@ class AssetCache:
         return await asyncio.to_thread(_touch, self._objects / name, entry.size_bytes)
 
     async def _come(self, name: str, asset: Asset) -> None:
+        while (leaving := self._coming.get(name)) and leaving.task is not None and leaving.task.cancelling():
+            await asyncio.wait([leaving.task])  # nobody waited for it, and it still holds the file
         coming = self._coming.setdefault(name, _Coming())
         coming.urls.append(asset.url)
         if coming.task is None:

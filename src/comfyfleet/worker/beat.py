@@ -35,7 +35,7 @@ class Heartbeat:
         every_s: float,
         on_superseded: Callable[[], None],
         on_refused: Callable[[], None],
-        on_draining: Callable[[bool], None],
+        on_draining: Callable[[], None],
         loop_age_s_max: float = LOOP_AGE_S_MAX,
     ) -> None:
         self.every_s = every_s
@@ -113,4 +113,5 @@ class Heartbeat:
                 self._book.tell(state.dispatch_id, Word.CANCEL)
             elif state.give_back:
                 self._book.tell(state.dispatch_id, Word.GIVE_BACK)
-        self._on_draining(reply.draining)
+        if reply.draining:
+            self._on_draining()

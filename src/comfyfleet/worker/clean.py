@@ -1,4 +1,4 @@
-"""Nothing outlives its job: neither on our disk, nor in the server's history, nor in its folders where we reach them."""
+"""Nothing outlives its job: neither on our disk nor in the server's history, nor in its folders where we reach them."""
 
 import asyncio
 import re

@@ -68,7 +68,7 @@ class OwnedServer:
         self._command = list(command)
         self._address = address
         files = workdir / ("comfyui-" + "".join(each if each.isalnum() else "-" for each in self.name))
-        self._pid_file = files.with_suffix(".pid")
+        self.pid_file = files.with_suffix(".pid")
         self._said = files.with_suffix(".log")
         self._tell = tell
         self._folder = folder
@@ -108,7 +108,7 @@ class OwnedServer:
         attempt = 0
         try:
             async with ComfyClient(self._address, limits=Limits(look_s=ASK_S)) as client:
-                self._process = adopt(self._pid_file) or await self._launch_first(client)
+                self._process = adopt(self.pid_file) or await self._launch_first(client)
                 while not self._stopping.is_set():
                     began = time.monotonic()
                     problem = await self._live(client)
@@ -135,7 +135,7 @@ class OwnedServer:
 
     async def _launch(self) -> Running:
         process = await launch(self._command, said=self._said, folder=self._folder)
-        remember(process, self._pid_file)
+        remember(process, self.pid_file)
         log.info("comfyui.started", server=self.name, pid=process.pid)
         return process
 
@@ -189,7 +189,7 @@ class OwnedServer:
             await process.end(within_s=self._stop_s)
         finally:
             process.close()
-        self._pid_file.unlink(missing_ok=True)
+        self.pid_file.unlink(missing_ok=True)
 
 
 async def _until_it_answers(client: ComfyClient, *, within_s: float) -> bool:

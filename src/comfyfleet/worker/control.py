@@ -90,8 +90,8 @@ class ControlClient:
         self.session.token = Secret(reply.token)
         return reply
 
-    async def poll(self, said: wire.Poll) -> wire.Job | None:
-        return (await self._ask("poll", said, wire.PollReply, within_s=said.wait_seconds + CALL_S)).job
+    async def poll(self, said: wire.Poll) -> wire.PollReply:
+        return await self._ask("poll", said, wire.PollReply, within_s=said.wait_seconds + CALL_S)
 
     async def complete(self, said: wire.Complete) -> wire.EndReply:
         return await self._ask("complete", said, wire.EndReply, within_s=60.0)

@@ -27,10 +27,10 @@ class Download:
         self._size_bytes, self._sha256 = size_bytes, sha256
         self._tries = Tries(line, "give")
         self._was_wrong = False
+        self._furthest_bytes = landing.size_bytes
 
     async def run(self) -> None:
         while True:
-            before = self._landing.size_bytes
             try:
                 if not self._is_all_here():
                     await self._go_on()
@@ -39,7 +39,8 @@ class Download:
                 again = Again(str(error) or type(error).__name__)
             except Again as said:
                 again = said
-            if self._landing.size_bytes > before:
+            if self._landing.size_bytes > self._furthest_bytes:  # further than ever: beginning anew is no gain
+                self._furthest_bytes = self._landing.size_bytes
                 self._tries.gained()
             await self._tries.wait(self._url, again)
 
@@ -81,8 +82,8 @@ class Download:
                     held = bytearray()
         finally:
             await self._keep(held)
-        if self._size_bytes is not None and self._landing.size_bytes < self._size_bytes:
-            raise Again("it gave only a part")
+        if "Content-Length" not in response.headers and (self._size_bytes or 0) > self._landing.size_bytes:
+            raise Again("it gave only a part")  # a cut looks like an end, where nobody told how much was to come
 
     async def _keep(self, held: bytearray) -> None:
         if not await asyncio.to_thread(self._landing.take, held):

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from comfyfleet.kernel.errors import FleetError
+from comfyfleet.kernel.errors import Refused
 from comfyfleet.worker.options import PREFIX, WorkerSettings
 
 CONFIG_FILE = "comfyfleet.toml"
@@ -19,7 +19,7 @@ FILE_BYTES_MAX = 1024**2
 NO_SUCH = "there is no such setting (see docs/reference/worker-settings.md)"
 
 
-class WorkerSettingsError(FleetError):
+class WorkerSettingsError(Refused):
     """The settings do not make sense. Nothing was started."""
 
     code = "invalid_settings"

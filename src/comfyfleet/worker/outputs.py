@@ -8,7 +8,7 @@ from typing import TypeAlias
 import structlog
 
 from comfyfleet.comfy.connector import Connector
-from comfyfleet.comfy.errors import AnswerTooLarge
+from comfyfleet.comfy.errors import AnswerTooLarge, OutputGone
 from comfyfleet.comfy.model import FetchedFile, OutputFile
 from comfyfleet.comfy.outputs import OCTETS, local_names
 from comfyfleet.kernel.backoff import backoff_s
@@ -28,14 +28,21 @@ MEDIA_TYPE_CHARS_MAX = 127
 log = structlog.get_logger()
 
 
-class OutputUnfit(Refused):
-    """The server has the file, and it is nothing that can be delivered."""
+class OutputTooLarge(Refused):
+    """The same graph would make the same file again."""
 
-    code = "output_unfit"
-    text = "The output {name!r} of node {node} {problem}."
+    code = "output_too_large"
+    text = "The output {name!r} of node {node} has {size_bytes} bytes; {bytes_max} are the most that can be delivered."
 
-    def __init__(self, output: OutputFile, problem: str) -> None:
-        super().__init__(name=output.filename, node=output.node, problem=problem)
+    def __init__(self, output: OutputFile, size_bytes: int) -> None:
+        super().__init__(name=output.filename, node=output.node, size_bytes=size_bytes, bytes_max=OUTPUT_BYTES_MAX)
+
+
+class OutputEmpty(OutputGone):
+    """A file without a byte is no result: its disk was full, say. Another server may do better."""
+
+    code = "output_empty"
+    text = "The file {name!r} on the server {server} is empty."
 
 
 async def deliver_outputs(
@@ -91,9 +98,9 @@ class _Way:
     ) -> Output | None:
         size_bytes = await spool.measured()
         if size_bytes > OUTPUT_BYTES_MAX:
-            raise OutputUnfit(output, f"has more than {OUTPUT_BYTES_MAX} bytes, all that a store takes at once")
+            raise OutputTooLarge(output, size_bytes)
         if size_bytes == 0 and output.text is None:
-            raise OutputUnfit(output, "is empty")
+            raise OutputEmpty(self._connector.name, output=output)
         if size_bytes == 0:
             log.info("output without words left out", node=output.node, key=output.key)
             return None

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +22,8 @@ from comfyfleet.worker.under_way import UnderWay
 RETRY_FIRST_S = 0.2
 RETRY_MAX_S = 10.0
 REFUSED_S = 30.0
+# Whoever looks ahead stands there as one that is busy: not for long after that has changed.
+AHEAD_WAIT_S = 2.0
 ROOM_AGAIN_S = 2.0
 WARM_MAX = 100
 
@@ -53,7 +55,7 @@ def wish_for(slots: Mapping[str, int], loads: Mapping[str, int], *, uploading: i
 
 
 class PollLoop:
-    """`has_room`: why nothing may be taken ahead now; None: it may."""
+    """`lacks_room`: why nothing may be taken ahead now; None: it may. `on_draining`: an operator wants us gone."""
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class PollLoop:
         wait_s: float,
         capabilities: Callable[[], dict[str, Any]],
         lacks_room: Callable[[], Awaitable[str | None]],
+        on_draining: Callable[[], None],
     ) -> None:
         self._tools = tools
         self._under_way = under_way
@@ -72,17 +75,13 @@ class PollLoop:
         self._capabilities = capabilities
         self._lacks_room = lacks_room
         self._told_room: str | None = None
-        self.paused = False
+        self._on_draining = on_draining
+        self._said_last: dict[str, Any] = capabilities()  # at registration
         self._stopping = False
 
     def stop(self) -> None:
         self._stopping = True
         self._under_way.changed.set()
-
-    def pause(self, paused: bool) -> None:
-        if paused is not self.paused:
-            self.paused = paused
-            self._under_way.changed.set()
 
     async def run(self) -> None:
         """Until it is stopped. Raises Superseded."""
@@ -122,12 +121,12 @@ class PollLoop:
         return wish
 
     def _wanted(self) -> Wish | None:
-        if self.paused or self._stopping:
+        if self._stopping:
             return None
         slots = self._tools.servers.slots
         loads = {provider: len(self._under_way.of(provider)) for provider in slots}
-        uploading = self._under_way.uploading
-        return wish_for(slots, loads, uploading=uploading, lease_ahead=self._lease_ahead)
+        lease_ahead = self._lease_ahead if self._under_way.may_look_ahead else 0
+        return wish_for(slots, loads, uploading=self._under_way.uploading, lease_ahead=lease_ahead)
 
     async def _is_full(self) -> bool:
         problem = await self._lacks_room()
@@ -137,25 +136,25 @@ class PollLoop:
         return problem is not None
 
     async def _poll(self, wish: Wish, poll_id: str) -> tuple[wire.Job | None, bool]:
-        """The job, and whether we hung up: the wish changed, and an idle worker must not stand there as a busy one."""
-        asking = asyncio.create_task(self._tools.control.poll(self._said(wish, poll_id, self._wait_s)))
+        """The job, and whether we hung up. We hardly ever do: a job that is granted at that moment is passed around."""
+        wait_s = self._wait_s if wish.is_idle else min(self._wait_s, AHEAD_WAIT_S)
+        asking = asyncio.create_task(self._tools.control.poll(self._said(wish, poll_id, wait_s)))
         try:
             while not asking.done():
                 changed = asyncio.create_task(self._under_way.changed.wait())
                 await asyncio.wait({asking, changed}, return_when=asyncio.FIRST_COMPLETED)
                 changed.cancel()
                 self._under_way.changed.clear()
-                if not asking.done() and self._outdated(wish):
+                if not asking.done() and self._wanted() is None:
                     return None, True
             self._tools.telemetry.polled(answered=asking.exception() is None)
-            return asking.result(), False
+            reply = asking.result()
+            if reply.draining:
+                self._on_draining()
+            return reply.job, False
         finally:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
-
-    def _outdated(self, wish: Wish) -> bool:
-        now = self._wanted()
-        return now is None or now != replace(wish, uploading=now.uploading) or now.uploading > wish.uploading
 
     def _said(self, wish: Wish, poll_id: str, wait_s: float) -> wire.Poll:
         return wire.Poll(
@@ -164,11 +163,17 @@ class PollLoop:
             current_load=wish.load,
             max_concurrency=max(1, wish.slots),
             uploading=wish.uploading,
-            capabilities=self._capabilities(),
+            capabilities=self._news(),
             wait_seconds=wait_s,
             poll_id=poll_id,
             warm=list(self._tools.servers.warm)[:WARM_MAX],
         )
+
+    def _news(self) -> dict[str, Any]:
+        """What it can do, where that has changed since it was said last."""
+        now = self._capabilities()
+        news, self._said_last = (now if now != self._said_last else {}), now
+        return news
 
     async def _begin(self, job: wire.Job) -> None:
         reached("polled")
@@ -201,7 +206,7 @@ class PollLoop:
         """The last poll was hung up: a lease whose reply nobody read would run out, and cost an attempt."""
         wish = Wish(tuple(self._tools.servers.slots) or ("self_hosted",), 1, self._under_way.load, 0)
         try:
-            job = await self._tools.control.poll(self._said(wish, poll_id, 0.0))
+            job = (await self._tools.control.poll(self._said(wish, poll_id, 0.0))).job
         except FleetError:
             return
         if job is not None and job.dispatch_id not in self._under_way:

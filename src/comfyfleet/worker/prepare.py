@@ -25,7 +25,7 @@ NONCE = "comfyfleet_nonce"
 ASSETS_MAX = 1_000
 PREFIX_CHARS_MAX = 120
 _NONCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
-_UNSAFE = re.compile(r'[\x00-\x1f:*?"<>|]+')
+_UNSAFE = re.compile(r'^[A-Za-z]:|[\x00-\x1f*?"<>|]+')
 
 
 class PayloadUnreadable(Refused):

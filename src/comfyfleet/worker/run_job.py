@@ -30,8 +30,11 @@ log = structlog.get_logger()
 class JobRun:
     """`ahead`: it came after as many as run at once. Whoever counts them sets it."""
 
-    def __init__(self, entry: Entry, tools: Tools, *, moved: Callable[[], None]) -> None:
+    def __init__(
+        self, entry: Entry, tools: Tools, *, moved: Callable[[], None], wanted_back: Callable[[], None]
+    ) -> None:
         self.course = Course(entry, tools, moved=moved)
+        self._wanted_back = wanted_back
         self.tools = tools
         self.ahead = False
         self._stop: Stop | None = None
@@ -66,6 +69,7 @@ class JobRun:
                 self.stop(Stop(Force.CANCEL, "cancelled, as was asked for"))
             case Word.GIVE_BACK:
                 if self.ahead and self.course.stage in NOT_BEGUN:
+                    self._wanted_back()
                     self.stop(Stop(Force.RETURN, "given back: another worker is idle"))
 
     def stop(self, stop: Stop) -> None:

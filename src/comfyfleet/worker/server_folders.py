@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Self
 
@@ -30,7 +31,7 @@ class ServerFolders:
 
 def _told(argv: Sequence[str]) -> dict[str, Path]:
     told = {}
-    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+    for word, following in zip_longest(argv, argv[1:], fillvalue=""):
         name, equals, value = word.partition("=")
         path = value if equals else following
         # A relative one is relative to where somebody started it, which nobody tells.

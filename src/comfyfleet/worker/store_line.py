@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -12,19 +13,21 @@ from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.worker.transfer_errors import TransferFailed, TransferLimits, TransferRefused
 
 CONNECTIONS_MAX = 32
+TRIES_MIN = 3  # one that stalled may have used up all patience
 TRANSIENT = frozenset({408, 409, 425, 429})
 EXPIRED = frozenset({400, 401, 403})  # what stores say of a signature that has run out
 BROKEN = (httpx2.TransportError, httpx2.StreamError)
 
 
 class Line:
+    """Through the surroundings' proxy, if they name one: stores are out on the internet."""
+
     def __init__(self, base_url: str, limits: TransferLimits) -> None:
         self.limits = limits
         self._http = httpx2.AsyncClient(
             base_url=base_url,
             headers={"Accept-Encoding": "identity"},
             verify=trusted_authorities(),
-            trust_env=False,  # a password of some .netrc beside the signature, and S3 refuses both
             timeout=httpx2.Timeout(limits.idle_s, connect=limits.connect_s),
             limits=httpx2.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX),
         )
@@ -45,7 +48,7 @@ class Line:
         try:
             request = self._http.build_request(method, url, headers=headers, content=content)
         except httpx2.InvalidURL:
-            raise TransferFailed(self.host_of(url), verb="answer for", problem="its URL is none", tries=1) from None
+            raise TransferFailed(self.host_of(url), verb="answer for", problem="its URL is none", after_s=0) from None
         response = await self._http.send(request, stream=True)
         try:
             yield response
@@ -66,15 +69,17 @@ class Tries:
     def __init__(self, line: Line, verb: str) -> None:
         self._line, self._verb, self._limits = line, verb, line.limits
         self._failed = self._renewed = 0
+        self._since_s = time.monotonic()
 
     def gained(self) -> None:
         self._failed = 0
+        self._since_s = time.monotonic()
 
     async def wait(self, url: str, again: Again) -> None:
         self._failed += 1
-        if self._failed >= self._limits.tries_max:
-            host = self._line.host_of(url)
-            raise TransferFailed(host, verb=self._verb, problem=again.problem, tries=self._failed)
+        after_s = time.monotonic() - self._since_s
+        if self._failed >= TRIES_MIN and after_s >= self._limits.patience_s:
+            raise TransferFailed(self._line.host_of(url), verb=self._verb, problem=again.problem, after_s=after_s)
         await asyncio.sleep(self._pause_s() if again.after_s is None else min(again.after_s, self._limits.ceiling_s))
 
     def _pause_s(self) -> float:

@@ -40,16 +40,16 @@ class Transfer:
     ) -> Downloaded:
         """To the file `to`, whole and checked, or not at all. What an earlier try left (`.part`) is continued; after a
         failure it stays there for the next one. Without `renew`, a URL that is refused is the end."""
-        bytes_max = self._limits.bytes_max if size_bytes is None else size_bytes
+        landing = Landing(to, self._limits.bytes_max if size_bytes is None else size_bytes)
         try:
-            landing = await asyncio.to_thread(Landing, to, bytes_max)
             try:
+                await asyncio.to_thread(landing.open)
                 async with asyncio.timeout(self._limits.whole_s):
                     await Download(self._line, landing, url, size_bytes, sha256, renew).run()
                 await asyncio.to_thread(landing.keep)
                 return landing.weighed()
             finally:
-                landing.close()
+                await asyncio.to_thread(landing.close)
         except TimeoutError:
             raise self._late(url, "give") from None
         except OSError as error:
@@ -65,5 +65,4 @@ class Transfer:
             raise self._late(place.output_url, "take") from None
 
     def _late(self, url: str, verb: str) -> TransferFailed:
-        problem = f"not done within {self._limits.whole_s:g} s"
-        return TransferFailed(self._line.host_of(url), verb=verb, problem=problem, tries=1)
+        return TransferFailed(self._line.host_of(url), verb=verb, problem="too slow", after_s=self._limits.whole_s)

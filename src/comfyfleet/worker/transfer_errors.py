@@ -10,13 +10,13 @@ from comfyfleet.kernel.errors import Refused, Unavailable
 
 
 class TransferFailed(Unavailable):
-    """The store was away, cut the line or answered nonsense, more often than we try."""
+    """The store was away, cut the line or answered nonsense, longer than we wait."""
 
     code = "transfer_failed"
-    text = "The object store at {host} did not {verb} the file: {problem}. Tried {tries} times."
+    text = "The object store at {host} did not {verb} the file: {problem}. Gave up after {after_s:.0f} s."
 
-    def __init__(self, host: str, *, verb: str, problem: str, tries: int) -> None:
-        super().__init__(host=host, verb=verb, problem=problem.rstrip("."), tries=tries)
+    def __init__(self, host: str, *, verb: str, problem: str, after_s: float) -> None:
+        super().__init__(host=host, verb=verb, problem=problem.rstrip("."), after_s=after_s)
 
 
 class TransferRefused(Refused):
@@ -55,7 +55,7 @@ class TransferLimits:
     connect_s: float = 10.0
     idle_s: float = 60.0  # between two chunks, and for the answer to an upload
     whole_s: float = 6 * 3600.0
-    tries_max: int = 6  # in a row without a byte of progress
+    patience_s: float = 900.0  # without a byte of progress: a finished result is worth waiting for a store
     renewals_max: int = 5
     bytes_max: int = 8 * 1024**3  # of a file whose size nobody told
     base_s: float = 0.5

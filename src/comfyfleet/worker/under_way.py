@@ -1,6 +1,7 @@
 """The jobs of this worker: how many run, which are ahead, which only deliver."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
@@ -11,6 +12,9 @@ from comfyfleet.worker.journal import Entry
 from comfyfleet.worker.run_job import JobRun
 from comfyfleet.worker.stages import NOT_BEGUN
 from comfyfleet.worker.tools import Tools
+
+# Somebody idle wanted what was ahead here: what comes next is theirs, too.
+NO_AHEAD_S = 3.0
 
 log = structlog.get_logger()
 
@@ -24,6 +28,7 @@ class UnderWay:
         self._runs: dict[UUID, JobRun] = {}
         self._tasks: dict[UUID, asyncio.Task[None]] = {}
         self.changed = asyncio.Event()
+        self._no_ahead_until = 0.0
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -35,7 +40,7 @@ class UnderWay:
         return dispatch_id in self._runs
 
     def begin(self, entry: Entry) -> None:
-        run = JobRun(entry, self._tools, moved=self.look)
+        run = JobRun(entry, self._tools, moved=self.look, wanted_back=self._rest_ahead)
         self._runs[entry.dispatch_id] = run
         self._tools.telemetry.lease_taken()
         self.look()
@@ -81,6 +86,14 @@ class UnderWay:
         book.load = self.load
         self._tools.telemetry.holding(leases=len(self._runs), running=self.load)
         self.changed.set()
+
+    def _rest_ahead(self) -> None:
+        self._no_ahead_until = time.monotonic() + NO_AHEAD_S
+        asyncio.get_running_loop().call_later(NO_AHEAD_S + 0.01, self.changed.set)
+
+    @property
+    def may_look_ahead(self) -> bool:
+        return time.monotonic() >= self._no_ahead_until
 
     async def all_ended(self) -> None:
         while self._tasks:

@@ -1,18 +1,17 @@
 """A signed PUT: the headers as they were signed, the bytes as they come, a fresh place when the old one is refused."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import httpx2
 
 from comfyfleet.wire.worker_v1 import OutputUrl
-from comfyfleet.worker.landing import CHUNK_BYTES
 from comfyfleet.worker.store_line import BROKEN, EXPIRED, Again, Line, Tries
 
+# Some stores refuse and hang up while the body is still coming, and their word is lost. At the second time a fresh
+# place costs less than to ask why.
+BROKEN_MAX = 2
 Mint: TypeAlias = Callable[[], Awaitable[OutputUrl]]  # a fresh place for the same bytes
 
 
@@ -25,22 +24,12 @@ class Body(Protocol):
     def chunks(self) -> AsyncGenerator[bytes, None]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class FileBody:
-    path: Path
-    size_bytes: int
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        with await asyncio.to_thread(self.path.open, "rb") as file:
-            while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
-                yield chunk
-
-
 class Upload:
     def __init__(self, line: Line, body: Body, mint: Mint, place: OutputUrl) -> None:
         self._line, self._body, self._mint, self._place = line, body, mint, place
         self._tries = Tries(line, "take")
-        self._may_be_there = False  # an earlier PUT to this place ended without a clear answer
+        self._may_be_there = False  # an earlier PUT to this place has no clear answer
+        self._broken = 0  # how many had none at all
 
     async def run(self) -> OutputUrl:
         while True:
@@ -48,11 +37,14 @@ class Upload:
                 await self._once()
                 return self._place
             except BROKEN as error:
-                self._may_be_there = self._may_be_there or not isinstance(error, httpx2.ConnectError)
                 again = Again(str(error) or type(error).__name__)
+                if not isinstance(error, httpx2.ConnectError):
+                    self._may_be_there, self._broken = True, self._broken + 1
             except Again as said:
                 again = said
             await self._tries.wait(self._place.output_url, again)
+            if self._broken >= BROKEN_MAX:
+                await self._move()
 
     async def _once(self) -> None:
         url = self._place.output_url
@@ -67,7 +59,10 @@ class Upload:
                 return  # 412: nobody else knows this place, so it is our own PUT, whose answer was lost
             if status in EXPIRED or status == 412:
                 self._tries.renew(url, status)
-                self._place, self._may_be_there = await self._mint(), False
+                await self._move()
                 raise Again(f"it answered {status}", after_s=0.0)
             self._may_be_there = True
             raise self._tries.give_up(url, response)
+
+    async def _move(self) -> None:
+        self._place, self._may_be_there, self._broken = await self._mint(), False, 0

@@ -26,7 +26,14 @@ async def test_a_fleet_shows_what_it_may_run_and_who_is_there(depot: Depot) -> N
     await depot.register()
     found = await depot.ask("GET", f"/fleets/{depot.fleet.id}")
     assert found["assignments"] == [
-        {"workflow": "face-swap", "source": "fleet", "is_active": True, "workflow_is_active": True}
+        {
+            "workflow": "face-swap",
+            "source": "fleet",
+            "is_active": True,
+            "workflow_is_active": True,
+            "routed": True,
+            "why_not": [],
+        }
     ]
     assert {status: count for status, count in found["workers"].items() if count} == {"approved": 1}
     await depot.ask("GET", f"/fleets/{new_id()}", 404)

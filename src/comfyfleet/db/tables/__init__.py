@@ -20,6 +20,7 @@ from comfyfleet.db.tables.dispatch import (
     waiting_reasons,
 )
 from comfyfleet.db.tables.fleet import (
+    capability_lists,
     comfyui_fleets,
     comfyui_workers,
     comfyui_workflow_fleets,
@@ -43,6 +44,7 @@ __all__ = [
     "api_keys",
     "audit_head",
     "audit_log",
+    "capability_lists",
     "comfyui_fleets",
     "comfyui_workers",
     "comfyui_workflow_fleets",

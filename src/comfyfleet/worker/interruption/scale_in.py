@@ -4,11 +4,12 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 
 from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.errors import Refused
 from comfyfleet.worker.interruption.machine import Ec2Machine
 
 CALL_S = 5
@@ -47,6 +48,44 @@ class AutoScaling:
         self._client.close()
 
 
+class ProtectionUnavailable(Refused):
+    """The settings ask for protection from scale-in, and it cannot be given."""
+
+    code = "scale_in_protection_unavailable"
+    text = "scale_in_protection is 'on', but {problem}. Set it to 'auto' or 'off' to go without."
+
+
+async def find_protection(
+    machine: Ec2Machine | None, wanted: Literal["auto", "on", "off"], *, endpoint_url: str | None = None
+) -> "ScaleInProtection | None":
+    """None where there is no Auto Scaling group, or nobody wants it."""
+    if wanted == "off":
+        return None
+    try:
+        return await _find(machine, endpoint_url)
+    except ProtectionUnavailable as problem:
+        if wanted == "on":
+            raise
+        log.info("scale_in.none", problem=problem.facts["problem"])
+        return None
+
+
+async def _find(machine: Ec2Machine | None, endpoint_url: str | None) -> "ScaleInProtection":
+    if machine is None:
+        raise ProtectionUnavailable(problem="this is no EC2 instance")
+    try:
+        calls = await asyncio.to_thread(AutoScaling, machine, endpoint_url=endpoint_url)
+    except ModuleNotFoundError:
+        raise ProtectionUnavailable(problem="boto3 is not installed (pip install 'comfyfleet[s3]')") from None
+    try:
+        group = await asyncio.to_thread(calls.group)
+    except Exception as problem:  # no rights, no network: AWS has many words for it
+        raise ProtectionUnavailable(problem=f"AWS could not be asked ({type(problem).__name__})") from None
+    if group is None:
+        raise ProtectionUnavailable(problem="the instance is in no Auto Scaling group")
+    return ScaleInProtection(calls, group)
+
+
 class ScaleInProtection:
     """`busy_is` may be called from any thread. What AWS says no to is tried again: jobs never wait for it."""
 
@@ -68,6 +107,7 @@ class ScaleInProtection:
         self._changed = asyncio.Event()
         self._wanted = False
         self._is_on: bool | None = None  # unknown at first: the worker before us may have left it on
+        self._call: asyncio.Task[None] | None = None
 
     def busy_is(self, busy: bool) -> None:
         self._loop.call_soon_threadsafe(self._want, busy)
@@ -85,9 +125,12 @@ class ScaleInProtection:
                 await self._changed.wait()
                 self._changed.clear()
         finally:
+            if self._call is not None:  # a thread cannot be cancelled, and must not have the last word
+                await asyncio.wait([self._call])
             if self._is_on is not False:
                 with suppress(Exception):
                     await asyncio.to_thread(self._calls.protect, self._group, on=False)
+            self._calls.close()
 
     async def _follow(self) -> None:
         failures = 0
@@ -110,8 +153,10 @@ class ScaleInProtection:
         return changed
 
     async def _apply(self, wanted: bool) -> bool:
+        self._is_on = None  # until AWS has answered, nobody knows
+        self._call = asyncio.create_task(asyncio.to_thread(self._calls.protect, self._group, on=wanted))
         try:
-            await asyncio.to_thread(self._calls.protect, self._group, on=wanted)
+            await asyncio.shield(self._call)
         except Exception as problem:  # whatever is wrong at AWS or with our rights there, work goes on
             log.warning("scale_in.not_changed", wanted=wanted, problem=type(problem).__name__)
             return False
