@@ -3,7 +3,6 @@ painter of previews. They leave in that order's reverse, while the control plane
 
 import asyncio
 import contextlib
-from importlib.util import find_spec
 
 import structlog
 
@@ -49,9 +48,8 @@ class Neighbours:
 
     def move_in(self, house: House, furnished: Furnished, comfyui: str) -> None:
         """When the control plane listens."""
-        if find_spec("comfyfleet.cli.worker") is not None:
-            self._worker = Child("worker", lambda: self._worker_arguments(furnished, comfyui))
-            self._worker.start()
+        self._worker = Child("worker", lambda: self._worker_arguments(furnished, comfyui))
+        self._worker.start()
         if furnished.demo_key is not None:
             self._painting = asyncio.create_task(_paint(house, comfyui), name="paint-previews")
 
