@@ -18,7 +18,7 @@ from comfyfleet.settings import Settings
 
 WORKER_ID = "up"
 # The first is for what it runs now; at the second it gives everything back at once.
-WORKER_STOPS_WITHIN_S = (1.0, 3.0)
+WORKER_STOPS_WITHIN_S = (1.0, 5.0)
 
 log = structlog.get_logger()
 
