@@ -27,7 +27,7 @@ from comfyfleet.worker.options import WorkerSettings
 PREFIX = "COMFYFLEET_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 # Read by those who need them, and no settings of a server or a worker.
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, f"{PREFIX}API_KEY", f"{PREFIX}URL"})
+OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "API_KEY", "URL", "OPERATOR_KEY"))
 CONFIG_FILE = "comfyfleet.toml"
 KEY_CHARS_MIN = 32
 TTL_S_MAX = 366 * 86_400

@@ -98,6 +98,43 @@ def engine(
     run_engine(host=host, port=port, folder=folder)
 
 
+@app.command("demo")
+def demo(
+    effect: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable. Default: all five.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
+    url: Annotated[str | None, typer.Option(help="Where the server is. Default: where `up` runs.")] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Upload a sample, order effects, watch them run, keep the results: against `comfyfleet up`."""
+    from comfyfleet.cli.demo import run_demo
+
+    run_demo(url=url, home=home, names=effect or [], out=out, as_json=as_json)
+
+
+@app.command("simulate")
+def simulate(
+    workers: Annotated[int, typer.Option(min=1, max=10_000, help="Simulated workers, a GPU each.")] = 200,
+    jobs: Annotated[int, typer.Option(min=1, max=10_000_000, help="Jobs to order.")] = 20_000,
+    tenants: Annotated[int, typer.Option(min=1, max=1_000, help="Who order them; the first has half of all.")] = 5,
+    seconds: Annotated[float, typer.Option(min=0.01, max=86_400, help="What a job takes on average.")] = 10.0,
+    output_bytes: Annotated[
+        int, typer.Option(min=0, max=10**8, help="Size of a result; 0: none, and nobody pays.")
+    ] = 1_000,
+    control_plane: Annotated[
+        str | None, typer.Option(help="URL; an operator's key in COMFYFLEET_OPERATOR_KEY. Default: one of its own.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Another seed, other lengths of jobs.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Try a control plane with many workers that only sleep: throughput, waits, fairness, GPU busy share."""
+    from comfyfleet.cli.simulate import run_simulation
+    from comfyfleet.simulate.plan import Plan
+
+    plan = Plan(workers, jobs, tenants, seconds, output_bytes, seed)
+    run_simulation(plan, control_plane=control_plane, as_json=as_json)
+
+
 @app.command("worker")
 def worker(
     control_plane_url: Annotated[
