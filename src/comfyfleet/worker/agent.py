@@ -84,7 +84,7 @@ class Agent:
             servers=Servers(
                 connectors,
                 self.telemetry,
-                concurrency=settings.max_concurrency,
+                concurrency=settings.concurrency,
                 lease_ahead=settings.lease_ahead,
                 comfyui_dir=settings.comfyui_dir,
                 cache_bytes_max=settings.asset_cache_bytes,
