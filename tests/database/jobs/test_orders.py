@@ -1,6 +1,7 @@
 """Orders of effects, many at once: keys, limits and money are exact, and a file that a job takes stays."""
 
 import asyncio
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from comfyfleet import storage, tenants, videos
 from comfyfleet.api.tenant.ordering import order
 from comfyfleet.db.tables import ai_jobs, job_files, token_transactions
 from comfyfleet.house import House
-from comfyfleet.jobs import JobStatus, Placed, require_unused, retry_job, retry_order
+from comfyfleet.jobs import JobStatus, Placed, delete_job, require_unused, retry_job, retry_order
 from comfyfleet.kernel.errors import (
     FileInUse,
     IllegalMove,
@@ -22,11 +23,16 @@ from comfyfleet.kernel.errors import (
 from comfyfleet.kernel.ids import FileId, TenantId, new_id
 from comfyfleet.upkeep import UpkeepRules, expire_jobs, expire_videos
 from comfyfleet.videos import VideoStatus
-from tests.api.ordering import an_effect
+from comfyfleet.workflows import read_properties
+from tests.api.ordering import GRAPH, an_effect
+from tests.builders import a_workflow
+from tests.builders import an_effect as an_effect_of
 from tests.conftest import ManualClock
 from tests.database.jobs.atelier import PRICE, RICH, Atelier
+from tests.database.videos.shelf import a_video
 
 FIFTY = range(50)
+KINDS = {"image/png": ("image/png", "video/mp4"), "video/mp4": ("video/mp4", "image/png")}
 
 
 @pytest.fixture
@@ -84,6 +90,25 @@ async def test_c9_a_file_is_deleted_or_taken_and_never_both(atelier: Atelier) ->
         assert await atelier.broken() == []
 
 
+async def test_a_result_and_a_cancel_at_once_are_one_end_and_the_money_follows_it(atelier: Atelier) -> None:
+    """What runs may be done first, and is paid for then; what waits is over at once."""
+    for number in range(4):
+        job_id = (await atelier.order()).job.id
+        await atelier.relay()
+        grant = await atelier.lease()
+        made = await atelier.upload(grant)
+        both = [atelier.cancel_order(job_id), atelier.complete_with(grant, made)]
+        await asyncio.gather(*(both if number % 2 else reversed(both)))
+        await atelier.settle()
+        assert (await atelier.job(job_id)).status is JobStatus.COMPLETED
+        assert await atelier.money(job_id) == ["JOB_CONSUME", "JOB_RESERVE"]
+    waits = (await atelier.order()).job.id
+    assert (await atelier.cancel_order(waits)).status is JobStatus.CANCELLED
+    assert await atelier.money(waits) == ["JOB_REFUND", "JOB_RESERVE"]
+    assert await atelier.balance() == RICH - 4 * PRICE
+    assert await atelier.broken() == []
+
+
 async def test_an_effect_without_an_input_makes_the_video_that_shows_it(atelier: Atelier) -> None:
     atelier.effect = await an_effect(atelier.house, "dream", takes_input=False)
     placed = await atelier.order(video_id=None)
@@ -97,6 +122,24 @@ async def test_an_effect_without_an_input_makes_the_video_that_shows_it(atelier:
     first, _second = await atelier.outputs_of(placed.job.id)
     assert (video.status, video.processed_file_id, video.media_type) == (VideoStatus.COMPLETED, first, "image/png")
     assert (video.title, video.original_file_id) == ("Dream", None)
+    assert await atelier.broken() == []
+
+
+@pytest.mark.parametrize(("kind", "media_type"), [("image", "image/png"), ("video", "video/mp4")])
+async def test_pictures_and_films_go_the_same_way(atelier: Atelier, kind: str, media_type: str) -> None:
+    picture = {"name": "picture", "type": kind, "node": "1", "input_name": "image", "is_primary_input": True}
+    flow = await a_workflow(atelier.house, "flow", graph={"1": GRAPH["1"]}, properties=read_properties([picture]))
+    atelier.effect = await an_effect_of(atelier.house, "through", workflow=flow.slug, credits_cost=PRICE)
+    right, wrong = [await a_video(atelier.house, atelier.member, media_type=each) for each in KINDS[media_type]]
+    with pytest.raises(InvalidInput, match=f"properties.picture: is {wrong.media_type}"):
+        await atelier.order(video_id=wrong.id, properties={})
+    job_id = await atelier.delivered(video_id=right.id, properties={})
+    async with atelier.house.tenant_tx(atelier.member.tenant, read_only=True) as tx:
+        video = await videos.read_video(tx, right.id, atelier.member.user.id)
+    assert (video.status, video.job_id, video.media_type) == (VideoStatus.COMPLETED, job_id, media_type)
+    assert [video.processed_file_id] == await atelier.outputs_of(job_id)
+    [asset] = json.loads((await atelier.payloads())[0].payload)["assets"]
+    assert (asset["media_type"], asset["is_primary_input"]) == (media_type, True)
     assert await atelier.broken() == []
 
 
@@ -171,6 +214,26 @@ async def test_what_a_video_shows_lives_as_long_as_the_video(atelier: Atelier, c
     assert await expire_jobs.tick(atelier.house, atelier.pool, rules=RULES) == 0
     assert (await atelier.job(job_id)).expired_at is None
     assert await expire(atelier) == [1, 1]
+
+
+async def test_what_another_job_works_on_neither_expires_nor_is_thrown_away(
+    atelier: Atelier, clock: ManualClock
+) -> None:
+    maker = await atelier.delivered()
+    [made] = await atelier.outputs_of(maker)
+    mask = (await a_video(atelier.house, atelier.member, media_type="image/png")).original_file_id
+    clock.advance(RULES.retention_s + 60)
+    taker = (await atelier.order(properties={"prompt": "x", "mask": str(made)})).job.id
+    other = (await atelier.order(properties={"prompt": "x", "mask": str(mask)})).job.id
+    assert await expire(atelier) == [0, 0]
+    async with atelier.house.tenant_tx(atelier.member.tenant) as tx:
+        with pytest.raises(FileInUse):
+            await delete_job(tx, maker, atelier.member.user.id)
+    assert await atelier.broken() == []
+    for each in (taker, other):
+        await atelier.cancel_order(each)
+    assert await expire(atelier) == [1, 1]
+    assert await atelier.broken() == []
 
 
 async def test_a_job_whose_words_are_gone_cannot_be_tried_again(atelier: Atelier, clock: ManualClock) -> None:
