@@ -19,6 +19,7 @@ from bench.report import Report
 from bench.turns import Measure, interleaved
 
 CONCURRENCY = 16
+TELLING = 2  # times the few: memory after hardly more jobs says nothing
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ async def memory_growth(bench: Bench) -> None:
     task = bench.progress.add_task("memory", total=None)
     found = await memory.measure(bench.ground, few=scale.few, many=scale.many, within_s=scale.memory_s)
     bench.progress.update(task, total=1, completed=1)
-    report.ratio("memory_growth", found.many_mb, found.few_mb)
+    if found.jobs >= TELLING * scale.few:
+        report.ratio("memory_growth", found.many_mb, found.few_mb)
     report.absolute |= {"memory_few_mb": found.few_mb, "memory_many_mb": found.many_mb}
     report.notes.append(
         f"memory_growth: the server's resident memory after {scale.few:,} whole jobs and after"

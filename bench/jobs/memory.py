@@ -33,8 +33,7 @@ class Remembered:
 
 
 async def measure(ground: Ground, *, few: int, many: int, within_s: float) -> Remembered:
-    """So many jobs, or as many as there is time for."""
-    until = time.monotonic() + within_s
+    """So many jobs, or beyond the few as many as there is time for."""
     async with (
         open_studio(ground, "memory") as (studio, house),
         serve(ground, "memory", studio) as server,
@@ -44,7 +43,7 @@ async def measure(ground: Ground, *, few: int, many: int, within_s: float) -> Re
         async with at_work(server.port, await _hire(house, studio)) as workers:
             await _order(creation, studio, workers, few, until=math.inf)
             few_mb = resident_mb(pid)
-            await _order(creation, studio, workers, many, until=until)
+            await _order(creation, studio, workers, many, until=time.monotonic() + within_s)
             return Remembered(few_mb, resident_mb(pid), creation.created)
 
 
