@@ -226,7 +226,7 @@ def subclasses(kind: type[FleetError]) -> Iterator[type[FleetError]]:
 
 def errors_page() -> str:
     # Some load only where a command needs them: they are errors all the same.
-    for path in [*SOURCE.rglob("errors.py"), *(SOURCE / "cli").rglob("*.py")]:
+    for path in [*SOURCE.rglob("errors.py"), *(SOURCE / "cli").rglob("*.py"), *(SOURCE / "worker").rglob("*.py")]:
         importlib.import_module(".".join(path.relative_to(SOURCE.parent).with_suffix("").parts))
     lines = [
         "# Errors",
