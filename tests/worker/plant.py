@@ -4,6 +4,7 @@ import asyncio
 import json
 import sqlite3
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -87,6 +88,18 @@ class Plant:
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found
+
+    def watch(self, job_id: str) -> dict[str, list[dict[str, Any]]]:
+        """All that its stream tells, by kind, until its end."""
+        told: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        with self.client.stream("GET", f"/api/ai-jobs/{job_id}/events", timeout=WITHIN_S) as stream:
+            kind = ""
+            for line in stream.iter_lines():
+                if line.startswith("event:"):
+                    kind = line.removeprefix("event:").strip()
+                elif line.startswith("data:"):
+                    told[kind].append(json.loads(line.removeprefix("data:")))
+        return told
 
     def cancel(self, job_id: str) -> None:
         answer = self.client.post(f"/api/ai-jobs/{job_id}/cancel", json={})
@@ -199,9 +212,10 @@ async def _furnish(settings: Settings) -> tuple[str, Member]:
         member = await a_member(house, tokens=1_000_000)
         await _offer(house, "draw", DRAW, [SEED, SECONDS, STEPS])
         await _offer(house, "invert", INVERT, [SEED, SECONDS, STEPS, PICTURE])
+        await _offer(house, "far", INVERT, [SEED, SECONDS, STEPS, PICTURE], provider="cloud", output_node="9")
         async with house.control_tx() as tx:
             made = await fleet.create_fleet(tx, slug=FLEET, stage=STAGE, name="Crew")
-            for slug in ("draw", "invert"):
+            for slug in ("draw", "invert", "far"):
                 offer = await effects.find_offer(tx, slug)
                 await fleet.assign_workflow(tx, made.id, offer.effect.workflow_id)
             _, secret = await fleet.make_fleet_secret(tx, name="test")
@@ -210,8 +224,11 @@ async def _furnish(settings: Settings) -> tuple[str, Member]:
         await house.close()
 
 
-async def _offer(house: House, slug: str, graph: dict[str, Any], properties: list[dict[str, Any]]) -> None:
-    workflow = await a_workflow(house, f"{slug}-graph", graph=graph, properties=read_properties(properties))
+async def _offer(
+    house: House, slug: str, graph: dict[str, Any], properties: list[dict[str, Any]], **given: Any
+) -> None:
+    declared = read_properties(properties)
+    workflow = await a_workflow(house, f"{slug}-graph", graph=graph, properties=declared, **given)
     async with house.control_tx() as tx:
         await effects.add_effect(tx, NewEffect(slug, slug.title(), credits_cost=1), workflow=workflow.slug)
         await effects.publish_effect(tx, slug)

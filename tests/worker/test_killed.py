@@ -1,6 +1,7 @@
 """A worker is killed at every step and started again: nothing is lost, and nothing runs twice that had finished."""
 
 import asyncio
+import re
 import signal
 from pathlib import Path
 
@@ -73,3 +74,19 @@ async def test_h13_an_orphan_whose_lease_is_gone_is_taken_off_the_server(
 
 def running_on(engine: EngineProcess) -> int:
     return len(httpx2.get(f"{engine.url}/queue").json()["queue_running"])
+
+
+async def test_urls_that_no_longer_work_after_the_restart_come_anew_with_a_heartbeat(
+    plant: Plant, engine_process: EngineProcess, tmp_path: Path, video: str
+) -> None:
+    home = tmp_path / "home"
+    job = plant.order("invert", video_id=video)
+    with a_worker_process(plant, home, engine_process.url, name="late", die_at="leased") as worker:
+        assert await asyncio.to_thread(worker.process.wait, 60) == -signal.SIGKILL, worker.said
+    [entry] = home.rglob("journal/*.json")
+    spoilt, count = re.subn(rb"(/objects/)[^\"/]{4}", rb"\1gone", entry.read_bytes())
+    assert count
+    entry.write_bytes(spoilt)
+    async with a_worker(plant, home, engine_process.url, name="late"):
+        assert await asyncio.to_thread(plant.ends, job) == "completed"
+    assert plant.spent(job) == 1

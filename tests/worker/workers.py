@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from comfyfleet.comfy import SelfHosted
+from comfyfleet.comfy import Connector, SelfHosted
 from comfyfleet.worker.agent import Agent
 from comfyfleet.worker.failpoints import VARIABLE
 from comfyfleet.worker.interruption.model import Notice
@@ -45,10 +45,10 @@ def settings_for(plant: Plant, home: Path, **given: Any) -> WorkerSettings:
 
 @asynccontextmanager
 async def a_worker(
-    plant: Plant, home: Path, *servers: str | SelfHosted, name: str = "worker-1", **given: Any
+    plant: Plant, home: Path, *servers: str | Connector, name: str = "worker-1", **given: Any
 ) -> AsyncIterator["WorkerHere"]:
     """At work in the test's own loop while the block lasts; then it gives everything back."""
-    connectors = [each if isinstance(each, SelfHosted) else SelfHosted(each) for each in servers]
+    connectors = [SelfHosted(each) if isinstance(each, str) else each for each in servers]
     settings = settings_for(plant, home, **given)
     agent = Agent(settings, worker_id=name, connectors=connectors)
     worker = WorkerHere(agent, asyncio.create_task(agent.run()))

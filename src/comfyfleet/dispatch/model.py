@@ -53,6 +53,7 @@ class NewDispatch:
     cost_s: float = 1.0  # expected seconds on a GPU
     weight: int = 1  # the tenant's share
     run_deadline_s: float | None = None
+    delivers: bool = False  # cannot be completed with nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,7 @@ class Grant(Struct, frozen=True):
     """A lease, as its worker gets it. The nonce names this attempt's files: no other attempt can write them."""
 
     dispatch_id: DispatchId
+    tenant_id: TenantId
     lane: Lane
     attempt: int
     epoch: int

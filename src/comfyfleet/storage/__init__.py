@@ -1,7 +1,7 @@
 """Files and the objects behind them: announce, confirm, read, delete. Back ends are chosen by `bootstrap`."""
 
 from comfyfleet.storage.announce import announce_upload, prepare_upload, read_unfinished, sign_upload
-from comfyfleet.storage.collect import abandon_uploads, forget_files, list_long_deleted
+from comfyfleet.storage.collect import abandon_uploads, forget_files, keys_of, list_long_deleted
 from comfyfleet.storage.confirm import assemble_upload, confirm_upload, record_made
 from comfyfleet.storage.lifecycle import FileStatus
 from comfyfleet.storage.model import (
@@ -18,6 +18,7 @@ from comfyfleet.storage.model import (
     object_key,
 )
 from comfyfleet.storage.read import list_files, read_file, read_files, sign_download
+from comfyfleet.storage.receive import expect_stream, note_size, receive_stream
 from comfyfleet.storage.remove import delete_file, delete_files, drop_files, erase_object
 
 __all__ = [
@@ -40,14 +41,18 @@ __all__ = [
     "delete_files",
     "drop_files",
     "erase_object",
+    "expect_stream",
     "forget_files",
+    "keys_of",
     "list_files",
     "list_long_deleted",
+    "note_size",
     "object_key",
     "prepare_upload",
     "read_file",
     "read_files",
     "read_unfinished",
+    "receive_stream",
     "record_made",
     "sign_download",
     "sign_upload",

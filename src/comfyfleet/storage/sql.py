@@ -68,6 +68,21 @@ def mark_stored(file_id: FileId, user_id: UserId) -> sa.Update:
     return _move(file_id, user_id, FileEvent.STORE).values(stored_at=now())
 
 
+def set_size(file_id: FileId, user_id: UserId, *, size_bytes: int) -> sa.Update:
+    """Only while nobody relies on it."""
+    return (
+        sa.update(f)
+        .where(
+            f.c.tenant_id == BOUND_TENANT,
+            f.c.id == file_id,
+            f.c.user_id == user_id,
+            f.c.status.in_(FILE.sources(FileEvent.STORE)),
+        )
+        .values(size=size_bytes)
+        .returning(*f.c)
+    )
+
+
 def mark_deleted(file_id: FileId, user_id: UserId) -> sa.Update:
     return _move(file_id, user_id, FileEvent.DELETE).values(deleted_at=now())
 
@@ -137,3 +152,8 @@ def long_deleted(disk: str, *, age_s: float, rows: int) -> sa.Select[Any]:
 def forget_files(file_ids: list[FileId]) -> sa.Delete:
     b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in file_ids])
     return sa.delete(f).where(f.c.status == FileStatus.DELETED, f.c.id.in_(sa.select(b.c.id)))
+
+
+def keys_of(file_ids: list[FileId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in file_ids])
+    return sa.select(f.c.id, f.c.path).join(b, b.c.id == f.c.id).where(f.c.status != FileStatus.DELETED)

@@ -43,6 +43,7 @@ from comfyfleet.worker.under_way import UnderWay
 PULSE_S = 1.0
 DEREGISTER_S = 5.0
 GIVE_UP_S = 20.0
+LEAVE_AT_LAST_S = 20.0
 
 log = structlog.get_logger()
 
@@ -59,12 +60,10 @@ class Agent:
         telemetry: Telemetry | None = None,
         capabilities: Callable[[], dict[str, Any]] = dict,
         declare_unhealthy: Mapping[str, Callable[[str], None]] | None = None,
-        busy_is: Callable[[bool], None] = lambda busy: None,
         boot_id: str | None = None,
     ) -> None:
         self._settings = settings
         self._capabilities = capabilities
-        self._busy_is = busy_is
         self._boot_id = boot_id
         self.telemetry = telemetry or Telemetry()
         self.home = settings.workdir(worker_id)
@@ -85,7 +84,7 @@ class Agent:
             servers=Servers(
                 connectors,
                 self.telemetry,
-                concurrency=settings.max_concurrency,
+                concurrency=settings.concurrency,
                 lease_ahead=settings.lease_ahead,
                 comfyui_dir=settings.comfyui_dir,
                 cache_bytes_max=settings.asset_cache_bytes,
@@ -115,6 +114,11 @@ class Agent:
     def drain(self, notice: Notice) -> None:
         """On the loop's thread. Several may come: the shortest time counts."""
         self._notices.put_nowait(notice)
+
+    @property
+    def is_registered(self) -> bool:
+        """From then on there may be something to hand over, be it from an earlier life."""
+        return self._session.token is not None
 
     @property
     def is_busy(self) -> bool:
@@ -225,7 +229,6 @@ class Agent:
         while True:
             self._tools.book.loop_turned()
             self.telemetry.loop_turned()
-            self._busy_is(self.is_busy)
             await asyncio.sleep(PULSE_S)
 
     async def _heed_notices(self) -> None:
@@ -235,6 +238,9 @@ class Agent:
             self.telemetry.phase_is(Phase.DRAINING)
             self._polling.stop()
             self._leaving.heed(notice)
+            if notice.seconds_left is not None:
+                # With no control plane to give things back to, they run out by themselves.
+                asyncio.get_running_loop().call_later(notice.seconds_left + LEAVE_AT_LAST_S, self._ended.set)
 
     def _drained_by_operator(self) -> None:
         if not self._leaving.is_leaving:

@@ -8,7 +8,7 @@ import structlog
 from comfyfleet.kernel.errors import Conflict, FleetError, Superseded, Unauthenticated
 from comfyfleet.wire import worker_v1 as wire
 from comfyfleet.worker.control import BeatClient, ControlUnreachable
-from comfyfleet.worker.leases import LeaseBook, Word
+from comfyfleet.worker.leases import FreshUrls, LeaseBook, Word
 from comfyfleet.worker.telemetry import LOOP_AGE_S_MAX, Telemetry
 
 INTERVAL_S_MAX = 30.0
@@ -86,11 +86,8 @@ class Heartbeat:
         return min(self.every_s, reply.heartbeat_interval_seconds)
 
     def _said(self) -> wire.Heartbeat:
-        held = self._book.held()
         return wire.Heartbeat(
-            worker_id=self._client.session.worker_id,
-            current_load=self._book.load,
-            leases=[each.as_wire() for each in held],
+            worker_id=self._client.session.worker_id, current_load=self._book.load, leases=self._book.say()
         )
 
     def _unheard(self, problem: FleetError) -> float:
@@ -113,5 +110,7 @@ class Heartbeat:
                 self._book.tell(state.dispatch_id, Word.CANCEL)
             elif state.give_back:
                 self._book.tell(state.dispatch_id, Word.GIVE_BACK)
+            if state.input_urls:
+                self._book.tell(state.dispatch_id, FreshUrls(state.input_urls, state.url_seconds))
         if reply.draining:
             self._on_draining()

@@ -120,6 +120,7 @@ class ControlClient:
         headers: dict[str, str] | None = None,
         within_s: float = CALL_S,
     ) -> T:
+        token = self.session.token
         request = self._http.build_request(
             "POST",
             self.session.address(verb),
@@ -138,11 +139,12 @@ class ControlClient:
             raise ControlUnreachable(self.session.url, problem=_problem(error)) from None
         try:
             return understand(self.session, verb, said, answer, body, kind)
-        except Unauthenticated as error:
-            if verb == "register":
+        except (Unauthenticated, Superseded) as error:
+            if verb == "register" or (isinstance(error, Superseded) and self.session.token is token):
                 raise
-            self.on_refused()
-            raise ControlUnreachable(self.session.url, problem=f"it does not know our token: {error.message}") from None
+            if self.session.token is token:
+                self.on_refused()
+            raise ControlUnreachable(self.session.url, problem=f"we have to register anew: {error.message}") from None
 
     async def _read(self, answer: httpx2.Response) -> bytes:
         body = bytearray()
@@ -163,6 +165,7 @@ class BeatClient:
         self._http.close()
 
     def heartbeat(self, said: wire.Heartbeat) -> wire.HeartbeatReply:
+        token = self.session.token
         request = self._http.build_request(
             "POST",
             self.session.address("heartbeat"),
@@ -180,7 +183,13 @@ class BeatClient:
                 answer.close()
         except (httpx2.HTTPError, OSError) as error:
             raise ControlUnreachable(self.session.url, problem=_problem(error)) from None
-        return understand(self.session, "heartbeat", said, answer, bytes(body), wire.HeartbeatReply)
+        try:
+            return understand(self.session, "heartbeat", said, answer, bytes(body), wire.HeartbeatReply)
+        except (Unauthenticated, Superseded):
+            if self.session.token is token:
+                raise
+            # The answer to a token that we have replaced meanwhile.
+            raise ControlUnreachable(self.session.url, problem="we have registered anew") from None
 
 
 def understand(

@@ -12,11 +12,14 @@ import msgspec
 
 from comfyfleet.pool.places import Place
 from comfyfleet.wire import worker_v1 as wire
+from comfyfleet.worker.control import ControlUnreachable
 from comfyfleet.worker.journal import Entry, prompt_id_of
-from comfyfleet.worker.prepare import Mark
+from comfyfleet.worker.leases import FreshUrls
+from comfyfleet.worker.prepare import Asset, Mark
 from comfyfleet.worker.stages import DELIVERING, ON_SERVER, Stage
 from comfyfleet.worker.tools import Tools
 
+RENEW_S = 120.0
 TOOK = {
     Stage.FETCHING: "fetch",
     Stage.WAITING: "wait",
@@ -37,7 +40,10 @@ class Course:
         self.posted = asyncio.Event()  # the server has answered the POST, or never will
         self.outcome_known = asyncio.Event()
         self.fraction = 0.0
+        self._urls: dict[str, str] = {}
+        self._urls_came = asyncio.Event()
         self.running_since: float | None = None
+        self.took_s: float | None = None  # of a prompt that completed
         self._moved = moved
         self._since = time.monotonic()
 
@@ -50,7 +56,9 @@ class Course:
         if stage is Stage.RUNNING:
             self.running_since = now
         elif self.stage is Stage.RUNNING and self.place is not None:
-            self.tools.telemetry.server_busy(self.place.server, now - (self.running_since or now))
+            took_s = now - (self.running_since or now)
+            self.took_s = took_s if stage is Stage.UPLOADING else None
+            self.tools.telemetry.server_busy(self.place.server, took_s)
         self.stage, self._since = stage, now
         self.tools.book.note(self.entry.dispatch_id, status=stage.value)
         self._moved()
@@ -69,6 +77,34 @@ class Course:
             prompt_id=prompt_id_of(self.entry.dispatch_id, epoch=self.entry.job.epoch, nonce=nonce),
         )
         self.tools.book.note(self.entry.dispatch_id, prompt_id=self.entry.prompt_id)
+
+    def begin_fetching(self) -> None:
+        self.to(Stage.FETCHING)
+        left_s = self.entry.leased_at + self.job.url_seconds - time.time()
+        if self.job.url_seconds:
+            self.tools.book.note(self.entry.dispatch_id, urls_end_at=time.monotonic() + left_s)
+
+    def end_fetching(self) -> None:
+        self.tools.book.note(self.entry.dispatch_id, urls_end_at=None)
+        self.to(Stage.WAITING)
+
+    def take_urls(self, fresh: FreshUrls) -> None:
+        self._urls |= fresh.urls
+        self._urls_came.set()
+        self.tools.book.note(self.entry.dispatch_id, urls_end_at=time.monotonic() + fresh.life_s)
+
+    async def renew(self, asset: Asset) -> str:
+        """A fresh URL for it: one that came with a heartbeat, or that is asked for now."""
+        if asset.name not in self._urls:
+            self._urls_came.clear()
+            self.tools.book.want_urls(self.entry.dispatch_id)
+            try:
+                async with asyncio.timeout(RENEW_S):
+                    await self._urls_came.wait()
+            except TimeoutError:
+                url = self.tools.control.session.url
+                raise ControlUnreachable(url, problem=f"no fresh URLs came within {RENEW_S:g} s") from None
+        return self._urls.pop(asset.name, asset.url)
 
     def give_up_place(self) -> None:
         if self.place is not None:

@@ -47,11 +47,11 @@ class Reporter:
     def progress(self, lease: wire.LeaseProof, heard: Progress) -> None:
         if heard.node is not None and self._nodes.get(lease.dispatch_id) != heard.node:
             self._nodes[lease.dispatch_id] = heard.node
-            self._put(lease, "node", {"node": heard.node, "class_type": heard.node_class}, replaces=False)
+            self._put(lease, "node", {"node": heard.node, "node_class": heard.node_class}, replaces=False)
         shown: dict[str, Any] = {
             "fraction": round(heard.fraction, 4),
             "node": heard.node,
-            "class_type": heard.node_class,
+            "node_class": heard.node_class,
             "step": heard.step,
             "steps": heard.steps,
             "nodes_done": heard.nodes_done,
@@ -65,10 +65,10 @@ class Reporter:
             return
         self._previewed_at[lease.dispatch_id] = now
         image = base64.b64encode(heard.image).decode()
-        self._put(lease, "preview", {"node": heard.node, "media_type": heard.media_type, "image": image})
+        self._put(lease, "preview", {"node": heard.node, "mime_type": heard.media_type, "image": image})
 
-    def line(self, lease: wire.LeaseProof, message: str, **facts: Any) -> None:
-        self._put(lease, "log", {"message": message, **facts}, replaces=False)
+    def log(self, lease: wire.LeaseProof, line: str, **facts: Any) -> None:
+        self._put(lease, "log", {"line": line, **facts}, replaces=False)
 
     def forget(self, dispatch_id: UUID) -> None:
         """The lease is over: what is still here would be refused, and everything sent with it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from comfyfleet.comfy.errors import ServerUnreachable
 from comfyfleet.comfy.model import Cancelled, Completed, Failed, FailureClass, Outcome, Returned
 from comfyfleet.comfy.verdict import ReturnReason
-from comfyfleet.kernel.errors import FleetError
+from comfyfleet.kernel.errors import FleetError, NothingDelivered
 from comfyfleet.pool.refusals import ending_of
 from comfyfleet.worker.transfer_errors import ContentMismatch, DiskTrouble, TransferRefused
 
@@ -63,6 +63,12 @@ def report_error(error: FleetError | OSError) -> Report:
     if isinstance(outcome, Completed):
         raise TypeError("an error is no success")
     return report_outcome(outcome)
+
+
+def report_refusal(code: str, message: str) -> Report:
+    """The control plane does not take the result. One without an output will be without it elsewhere, too."""
+    failure = FailureClass.WORKFLOW_INVALID if code == NothingDelivered.code else FailureClass.INFRA
+    return FailWith(failure, message[:ERROR_CHARS_MAX])
 
 
 def _words(failed: Failed) -> str:

@@ -8,9 +8,12 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from comfyfleet.wire import worker_v1 as wire
+
+NODE_CHARS_MAX = 200
 
 
 class Word(StrEnum):
@@ -22,27 +25,43 @@ class Word(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class FreshUrls:
+    """Of inputs, by the asset's name."""
+
+    urls: dict[str, str]
+    life_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
+    """`urls_end_at`: when the URLs of inputs that are still to be fetched end; None: all are here."""
+
     dispatch_id: UUID
     lease_token: str
     prompt_id: str | None = None
     status: str = "leased"
     ahead: bool = False
+    progress: float | None = None
+    node: str | None = None
+    urls_end_at: float | None = None
 
     def __repr__(self) -> str:
         return f"Held({self.dispatch_id})"
 
-    def as_wire(self) -> wire.HeldLease:
+    def as_wire(self, *, now: float) -> wire.HeldLease:
         return wire.HeldLease(
             dispatch_id=self.dispatch_id,
             lease_token=self.lease_token,
             provider_job_id=self.prompt_id,
             service_status=self.status,
             ahead=self.ahead,
+            progress=self.progress,
+            node=self.node[:NODE_CHARS_MAX] if self.node else None,
+            input_url_seconds=None if self.urls_end_at is None else max(0.0, self.urls_end_at - now),
         )
 
 
-Tell = Callable[[Word], None]
+Tell = Callable[[Word | FreshUrls], None]
 
 
 class LeaseBook:
@@ -72,13 +91,22 @@ class LeaseBook:
             self._urgent = True
             self._changed.notify_all()
 
-    def note(self, dispatch_id: UUID, *, prompt_id: str | None = None, status: str | None = None) -> None:
+    def note(self, dispatch_id: UUID, **said: Any) -> None:
         """For the next heartbeat to say."""
         with self._changed:
             if held := self._held.get(dispatch_id):
-                self._held[dispatch_id] = replace(
-                    held, prompt_id=prompt_id or held.prompt_id, status=status or held.status
-                )
+                self._held[dispatch_id] = replace(held, **said)
+
+    def want_urls(self, dispatch_id: UUID) -> None:
+        """Those we have no longer work: at once, not with the next heartbeat."""
+        self.note(dispatch_id, urls_end_at=self._now())
+        with self._changed:
+            self._urgent = True
+            self._changed.notify_all()
+
+    def say(self) -> list[wire.HeldLease]:
+        now = self._now()
+        return [each.as_wire(now=now) for each in self.held()]
 
     def mark_ahead(self, ahead: Collection[UUID]) -> None:
         with self._changed:
@@ -96,7 +124,7 @@ class LeaseBook:
         with self._changed:
             return tuple(self._held.values())
 
-    def tell(self, dispatch_id: UUID, word: Word) -> None:
+    def tell(self, dispatch_id: UUID, word: Word | FreshUrls) -> None:
         with self._changed:
             tell = self._tells.get(dispatch_id)
         if tell is not None:

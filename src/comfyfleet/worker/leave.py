@@ -2,25 +2,21 @@
 
 import asyncio
 import time
-from collections import OrderedDict
 
 from comfyfleet.worker.interruption.model import Notice
-from comfyfleet.worker.run_job import JobRun
 from comfyfleet.worker.stages import Force, Stop
 from comfyfleet.worker.under_way import UnderWay
 
 RETURN_S = 10.0  # what it takes to withdraw a prompt and give its job back
 DELIVER_S = 10.0  # what a finished job may take to be delivered
 FRACTION_MIN = 0.05  # below it, progress says nothing about the time left
-STRUCTURES_MAX = 1000
 
 
-def remaining_s(run: JobRun) -> float | None:
-    """By its progress so far. None: nobody can say."""
-    fraction = run.course.fraction
-    if fraction < FRACTION_MIN:
-        return None
-    return run.course.ran_s * (1.0 - fraction) / fraction
+def remaining_s(*, ran_s: float, fraction: float, took_last_s: float | None) -> float | None:
+    """By its progress so far, or by what the same workflow took last. None: nobody can say. Pure."""
+    if fraction >= FRACTION_MIN:
+        return ran_s * (1.0 - fraction) / fraction
+    return None if took_last_s is None else max(0.0, took_last_s - ran_s)
 
 
 class Leaving:
@@ -29,7 +25,6 @@ class Leaving:
         self._notice: Notice | None = None
         self._ends_at: float | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self.took_s: OrderedDict[str, float] = OrderedDict()
 
     @property
     def is_leaving(self) -> bool:
@@ -59,8 +54,13 @@ class Leaving:
         """At once, so that another worker can begin, not when our time is over."""
         left_s = notice.seconds_left or 0.0
         for run in self._under_way:
-            needed_s = remaining_s(run)
-            if run.course.is_delivering or needed_s is None:
+            course = run.course
+            needed_s = remaining_s(
+                ran_s=course.ran_s,
+                fraction=course.fraction,
+                took_last_s=self._under_way.took_last_s(course.job.structure_hash),
+            )
+            if course.is_delivering or needed_s is None:
                 continue
             if needed_s + DELIVER_S > left_s:
                 run.stop(Stop(Force.RETURN, notice.reason))

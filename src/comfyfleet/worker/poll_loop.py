@@ -25,6 +25,7 @@ REFUSED_S = 30.0
 # Whoever looks ahead stands there as one that is busy: not for long after that has changed.
 AHEAD_WAIT_S = 2.0
 ROOM_AGAIN_S = 2.0
+QUICK_S = 0.1
 WARM_MAX = 100
 
 log = structlog.get_logger()
@@ -78,6 +79,7 @@ class PollLoop:
         self._on_draining = on_draining
         self._said_last: dict[str, Any] = capabilities()  # at registration
         self._stopping = False
+        self._asked_s = 0.0
 
     def stop(self) -> None:
         self._stopping = True
@@ -98,6 +100,9 @@ class PollLoop:
                 await self._rest(problem, tried)
                 continue
             tried = 0
+            if job is None and not asked and self._asked_s < QUICK_S:
+                # A server that stops sends everybody away at once.
+                await asyncio.sleep(QUICK_S * (1.0 + random.random()))  # noqa: S311
             if asked:  # hung up: what was granted meanwhile comes again under the same id
                 continue
             poll_id = str(uuid4())
@@ -138,6 +143,7 @@ class PollLoop:
     async def _poll(self, wish: Wish, poll_id: str) -> tuple[wire.Job | None, bool]:
         """The job, and whether we hung up. We hardly ever do: a job that is granted at that moment is passed around."""
         wait_s = self._wait_s if wish.is_idle else min(self._wait_s, AHEAD_WAIT_S)
+        began = time.monotonic()
         asking = asyncio.create_task(self._tools.control.poll(self._said(wish, poll_id, wait_s)))
         try:
             while not asking.done():
@@ -149,6 +155,7 @@ class PollLoop:
                     return None, True
             self._tools.telemetry.polled(answered=asking.exception() is None)
             reply = asking.result()
+            self._asked_s = time.monotonic() - began
             if reply.draining:
                 self._on_draining()
             return reply.job, False

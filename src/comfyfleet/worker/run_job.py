@@ -14,9 +14,9 @@ from comfyfleet.worker.control import CallRefused
 from comfyfleet.worker.course import Course
 from comfyfleet.worker.deliver import Ending, complete_with, end_with, say
 from comfyfleet.worker.failpoints import reached
-from comfyfleet.worker.failures import FailWith, GiveBack, report_error, report_outcome
+from comfyfleet.worker.failures import FailWith, GiveBack, report_error, report_outcome, report_refusal
 from comfyfleet.worker.journal import Entry
-from comfyfleet.worker.leases import Held, Word
+from comfyfleet.worker.leases import FreshUrls, Held, Word
 from comfyfleet.worker.run_prompt import bring_outputs, clean_up, run_prompt, withdraw
 from comfyfleet.worker.stages import NOT_BEGUN, Force, Stage, Stop
 from comfyfleet.worker.tools import Tools
@@ -48,7 +48,7 @@ class JobRun:
         """Into the book: the first heartbeat goes out at once."""
         loop = asyncio.get_running_loop()
 
-        def tell(word: Word) -> None:  # on the heartbeat's thread
+        def tell(word: Word | FreshUrls) -> None:  # on the heartbeat's thread
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self.told, word)
 
@@ -61,8 +61,10 @@ class JobRun:
         await self.course.write(job=msgspec.structs.replace(self.course.job, lease_token=lease_token))
         self.hold()
 
-    def told(self, word: Word) -> None:
+    def told(self, word: Word | FreshUrls) -> None:
         match word:
+            case FreshUrls():
+                self.course.take_urls(word)
             case Word.LOST:
                 self.stop(Stop(Force.LOST, "the lease is lost"))
             case Word.CANCEL:
@@ -221,6 +223,8 @@ class JobRun:
             return True
         except CallRefused as refused:
             log.error("job.ending_refused", problem=refused.message)
+            if isinstance(ending, wire.Complete):
+                return await self._deliver(self._end_with(report_refusal(refused.refusal, refused.message)))
             await self._close()
             return True
         if reply is None:

@@ -88,12 +88,12 @@ async def _find(connector: Connector, prompt_id: str) -> object:
 
 async def _post(course: Course, work: Work) -> Prompt:
     tools = course.tools
-    course.to(Stage.FETCHING)
+    course.begin_fetching()
     async with fetched_assets(
-        work.assets, cache=tools.cache, transfer=tools.transfer, folder=await course.folder()
+        work.assets, cache=tools.cache, transfer=tools.transfer, folder=await course.folder(), renew=course.renew
     ) as paths:
         reached("fetched")
-        course.to(Stage.WAITING)
+        course.end_fetching()
         course.place = course.place or await _take_place(course)
         inputs = tools.servers.inputs[course.place.server]
         await course.choose_prompt(course.place.server)
@@ -177,6 +177,7 @@ def _tell(course: Course, heard: Queued | Progress | Preview) -> None:
         case Progress():
             course.to(Stage.RUNNING)
             course.fraction = heard.fraction
+            course.tools.book.note(course.proof.dispatch_id, progress=heard.fraction, node=heard.node)
             reached("running")
             course.tools.reporter.progress(course.proof, heard)
         case Preview():

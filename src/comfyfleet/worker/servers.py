@@ -42,7 +42,7 @@ class Servers:
         self._changed = changed
         local = sum(each.provider == "self_hosted" for each in connectors)
         self._slots = {
-            each.name: math.ceil(concurrency / local) if each.provider == "self_hosted" else concurrency
+            each.name: math.ceil(max(concurrency, local) / local) if each.provider == "self_hosted" else concurrency
             for each in connectors
         }
         # One more than run: the next prompt stands behind them before they end.

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from comfyfleet.worker.tools import Tools
 
 # Somebody idle wanted what was ahead here: what comes next is theirs, too.
 NO_AHEAD_S = 3.0
+STRUCTURES_MAX = 1000
 
 log = structlog.get_logger()
 
@@ -29,6 +31,7 @@ class UnderWay:
         self._tasks: dict[UUID, asyncio.Task[None]] = {}
         self.changed = asyncio.Event()
         self._no_ahead_until = 0.0
+        self._took_s: OrderedDict[str, float] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -57,6 +60,7 @@ class UnderWay:
             log.exception("job.task_broke", dispatch=str(dispatch_id))
             self._tools.book.return_lease(dispatch_id)
         finally:
+            self._remember(run)
             self._runs.pop(dispatch_id, None)
             self._tasks.pop(dispatch_id, None)
             self.look()
@@ -86,6 +90,17 @@ class UnderWay:
         book.load = self.load
         self._tools.telemetry.holding(leases=len(self._runs), running=self.load)
         self.changed.set()
+
+    def _remember(self, run: JobRun) -> None:
+        if run.course.took_s is not None:
+            self._took_s[run.course.job.structure_hash] = run.course.took_s
+            self._took_s.move_to_end(run.course.job.structure_hash)
+            while len(self._took_s) > STRUCTURES_MAX:
+                self._took_s.popitem(last=False)
+
+    def took_last_s(self, structure_hash: str) -> float | None:
+        """On a server, from its first node to its outcome."""
+        return self._took_s.get(structure_hash)
 
     def _rest_ahead(self) -> None:
         self._no_ahead_until = time.monotonic() + NO_AHEAD_S

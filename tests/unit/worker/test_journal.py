@@ -24,6 +24,7 @@ def an_entry(**given: object) -> Entry:
         provider="self_hosted",
         attempt=1,
         epoch=1,
+        nonce="n",
         input_payload=msgspec.Raw(b'{"workflow": {"1": {"class_type": "\\u00e9"}}}'),
     )
     return msgspec.structs.replace(Entry(job=job, leased_at=5.0), **given)
