@@ -22,7 +22,6 @@ from sqlalchemy.exc import ArgumentError
 
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.hosts import is_loopback
-from comfyfleet.worker.options import WorkerSettings
 
 PREFIX = "COMFYFLEET_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
@@ -291,9 +290,8 @@ class Settings(BaseSettings):
 def load_settings(**given: Any) -> Settings:
     """Read the environment and the TOML file; `given` (the command line) wins over both."""
     present = {name.upper() for name in os.environ if name.upper().startswith(PREFIX)}
-    known = {_variable(name) for name in (*Settings.model_fields, *WorkerSettings.model_fields)} | OTHER_VARIABLES
-    unknown = sorted(present - known)
-    if unknown:
+    strange = present - {_variable(name) for name in Settings.model_fields} - OTHER_VARIABLES
+    if unknown := sorted(strange - _of_a_worker(strange)):
         raise SettingsError([f"{name}: {NO_SUCH}" for name in unknown])
     from_file = {name: value for name, value in _read_file().items() if _variable(name) not in present}
     try:
@@ -304,6 +302,15 @@ def load_settings(**given: Any) -> Settings:
         named = re.search(r'field "(\w+)"', str(error))
         field = _variable(named.group(1)) if named else "a setting"
         raise SettingsError([f"{field}: is not JSON; lists and objects are written as JSON"]) from None
+
+
+def _of_a_worker(names: set[str]) -> set[str]:
+    """A worker on this machine may be told its settings in the same place."""
+    if not names:
+        return set()
+    from comfyfleet.worker.options import WorkerSettings  # loads what speaks to ComfyUI: not for every command
+
+    return {_variable(name) for name in WorkerSettings.model_fields}
 
 
 def _variable(name: str) -> str:
