@@ -180,3 +180,38 @@ async def test_a_database_that_does_not_answer_is_named(databases: Databases) ->
     with pytest.raises(DatabaseUnavailable, match="'eu'"):
         await dead.ping()
     await dead.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_who_writes_to_sqlite_waits_for_the_one_before_in_the_order_they_came(house: House) -> None:
+    """At the desk, too: it opens the same file by itself."""
+    came: list[int] = []
+
+    async def write(number: int) -> None:
+        async with house.queue_tx() if number % 2 else house.control_tx():
+            came.append(number)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(write(number) for number in range(40)))
+    assert came == list(range(40))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_a_writer_that_failed_or_was_cancelled_leaves_its_turn_to_the_next(house: House) -> None:
+    tenant = await a_tenant(house)
+    begun = asyncio.Event()
+
+    async def hold() -> None:
+        async with house.control_tx():
+            begun.set()
+            await asyncio.sleep(60)
+
+    holding = asyncio.create_task(hold())
+    await begun.wait()
+    waiting = asyncio.create_task(a_tenant(house, slug="never"))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    holding.cancel()
+    await asyncio.gather(holding, waiting, return_exceptions=True)
+    async with house.control_tx() as tx:
+        await tx.run(sa.update(tenants).where(tenants.c.id == tenant.id).values(weight=5))

@@ -7,11 +7,11 @@ from tests.server import run_command, server_process
 
 
 def test_a_small_simulation_on_a_control_plane_of_its_own(tmp_path: Path) -> None:
-    arguments = ["--workers", "6", "--jobs", "100", "--tenants", "3", "--seconds", "0.05", "--json"]
+    arguments = ["--workers", "6", "--jobs", "40", "--tenants", "3", "--seconds", "0.05", "--json"]
     done = run_command(tmp_path, "simulate", *arguments)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert (found["completed"], found["failed"], found["repeated"]) == (100, 0, 0)
+    assert (found["completed"], found["failed"], found["repeated"]) == (40, 0, 0)
     assert (found["ledger_exact"], found["audit_clean"]) == (True, True)
     assert found["jobs_per_s"] > 0
     assert 0 < found["gpu_busy_share"] <= 1

@@ -66,7 +66,7 @@ def test_everything_starts_a_demo_plays_and_everything_stops(tmp_path: Path) -> 
         assert moves == [("JOB_CONSUME", 0), ("JOB_CONSUME", 0), ("JOB_RESERVE", -8), ("JOB_RESERVE", -2)]
         [[picture], [film]] = [[tmp_path / file["path"] for file in job["files"]] for job in told["jobs"]]
         with Image.open(picture) as opened:
-            assert opened.size == (768, 512)
+            assert opened.size == (1024, 683)
             assert len(opened.convert("RGB").resize((64, 64)).getcolors(64 * 64) or []) > 100
         with av.open(str(film)) as opened_film:
             assert sum(1 for _ in opened_film.decode(video=0)) == 24

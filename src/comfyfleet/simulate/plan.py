@@ -24,7 +24,7 @@ class Plan:
 
     def shares(self) -> dict[str, int]:
         """Jobs by tenant: the first has half of all, the others the rest, and a latecomer a few."""
-        late = min(LATE_JOBS_MAX, self.jobs // 100) if self.tenants > 1 else 0
+        late = min(LATE_JOBS_MAX, max(1, self.jobs // 100)) if self.tenants > 1 else 0
         left = self.jobs - late
         others = self.tenants - (2 if late else 1)
         heavy = left if others <= 0 else left - left // 2

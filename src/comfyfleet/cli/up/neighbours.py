@@ -75,6 +75,7 @@ class Neighbours:
             "--home": home,
             "--port": 0,
             "--log-format": "json",
+            "--log-level": self._settings.log_level,
         }
         if self._engine is not None:
             arguments["--comfyui-dir"] = self._engine.folder
