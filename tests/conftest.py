@@ -36,9 +36,10 @@ REAL_SECONDS = (
     "live",
     "worker",
 )
-# The edge's own tests ask it, not the databases: every verb behind it is tested on both engines in tests/database.
-# `make test` runs each of these on one of the two, by its name; `make soak`, and whoever calls pytest, on both.
-ON_ONE_ENGINE = "api" if os.environ.get("EDGE_ON_ONE_ENGINE") else None
+# These ask the edge, or whole systems, not the verbs: every verb behind them is tested on both engines in
+# tests/database, whose planted faults are many and alike. `make test` runs each case on one of the two, by its name;
+# `make soak`, and whoever calls pytest, on both.
+ON_ONE_ENGINE = ("api", "database/checks", "faults", "live") if os.environ.get("EDGE_ON_ONE_ENGINE") else ()
 HISTORIES = {"central": CENTRAL_HISTORY, "tenant": TENANT_HISTORY}
 
 
@@ -87,8 +88,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if _is_in(item, *REAL_SECONDS):
             item.add_marker(pytest.mark.flaky(reruns=1))
-    if ON_ONE_ENGINE is not None:
-        left = [item for item in items if _is_in(item, ON_ONE_ENGINE) and not _is_its_engine(item)]
+    if ON_ONE_ENGINE:
+        left = [item for item in items if _is_in(item, *ON_ONE_ENGINE) and not _is_its_engine(item)]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
 
@@ -103,9 +104,10 @@ def _folder(name: str) -> str:
 
 def _is_its_engine(item: pytest.Item) -> bool:
     name, _, given = item.nodeid.partition("[")
-    words = set(given.rstrip("]").split("-"))
     engines = ("sqlite", "postgresql")
-    return not words & set(engines) or engines[zlib.crc32(name.encode()) % 2] in words
+    words = given.rstrip("]").split("-")
+    case = "-".join([name, *(word for word in words if word not in engines)])
+    return not set(words) & set(engines) or engines[zlib.crc32(case.encode()) % 2] in words
 
 
 @pytest.fixture(scope="session")
