@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from comfyfleet.kernel.errors import Unavailable
+from comfyfleet.kernel.errors import LeaseLost, Unavailable
 from comfyfleet.simulate.line import Answer, Line
 from comfyfleet.simulate.stage import STAGE, Stage
 from comfyfleet.simulate.tally import Tally
@@ -89,8 +89,9 @@ class SimulatedWorker:
         self._changed.set()
 
     async def leave(self) -> None:
+        said = msgspec.json.encode(wire.Deregister(worker_id=self.name))
         try:
-            await self._say("deregister", wire.Deregister(worker_id=self.name), wire.Deregistered)
+            await self._calls.post("/api/worker/deregister", self._headers, said)
         finally:
             for line in (self._polls, self._calls, self._beats):
                 await line.close()
@@ -181,6 +182,7 @@ class SimulatedWorker:
             held = self.held.get(state.dispatch_id)
             if state.give_back and held is not None and not held.begun:
                 self._give_up(state.dispatch_id)
+                self.tally.given_back += 1
                 await self._end("requeue", held, wire.Requeue, reason="an idle worker can have it")
 
     def _give_up(self, dispatch_id: UUID) -> None:
@@ -191,12 +193,13 @@ class SimulatedWorker:
     # ── what it says ──
 
     async def _deliver(self, held: Held) -> None:
-        outputs = [await self._upload(held)] if self.output else []
-        reply = await self._end("complete", held, wire.Complete, outputs=outputs)
+        output = await self._upload(held)
+        reply = await self._end("complete", held, wire.Complete, outputs=[output]) if output is not None else None
         if reply is not None:
             self.tally.deliver(held.job_id, completed=reply.status == "completed")
 
-    async def _upload(self, held: Held) -> wire.Output:
+    async def _upload(self, held: Held) -> wire.Output | None:
+        """None: the lease was lost."""
         digest = sha256(self.output).hexdigest()
         wanted = wire.WantedOutput(name=OUTPUT_NAME, mime_type=OUTPUT_TYPE, size=len(self.output), sha256=digest)
         said = wire.Outputs(
@@ -205,7 +208,12 @@ class SimulatedWorker:
             lease_token=held.job.lease_token,
             outputs=[wanted],
         )
-        (place,) = (await self._say("outputs", said, wire.OutputsReply)).outputs
+        async with self._lock:
+            answer = await self._calls.post("/api/worker/outputs", self._headers, msgspec.json.encode(said))
+        if _is_lost(answer):
+            self.tally.lost += 1
+            return None
+        (place,) = _read("outputs", answer, wire.OutputsReply).outputs
         signed = {name: value for name, value in place.output_headers.items() if name.lower() != "content-length"}
         headers = "".join(f"{name}: {value}\r\n" for name, value in signed.items())
         await self._put(place.output_url, headers)
@@ -232,15 +240,10 @@ class SimulatedWorker:
         said = kind(worker_id=self.name, dispatch_id=held.job.dispatch_id, lease_token=held.job.lease_token, **more)
         async with self._lock:
             answer = await self._calls.post(f"/api/worker/{call}", self._headers, msgspec.json.encode(said))
-        if answer.status == CONFLICT:
+        if _is_lost(answer):
             self.tally.lost += 1
             return None
         return _read(call, answer, wire.EndReply)
-
-    async def _say(self, call: str, said: wire.Request, shape: type[T]) -> T:
-        async with self._lock:
-            answer = await self._calls.post(f"/api/worker/{call}", self._headers, msgspec.json.encode(said))
-        return _read(call, answer, shape)
 
     @property
     def _headers(self) -> str:
@@ -257,6 +260,10 @@ class _Payload(msgspec.Struct):
     @classmethod
     def of(cls, job: wire.Job) -> "_Payload":
         return msgspec.json.decode(job.input_payload, type=cls)
+
+
+def _is_lost(answer: Answer) -> bool:
+    return answer.status == CONFLICT and LeaseLost.code.encode() in answer.body
 
 
 def _read(call: str, answer: Answer, shape: type[T]) -> T:
