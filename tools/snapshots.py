@@ -310,12 +310,11 @@ def cli_page() -> str:
 
 
 def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-    inner = getattr(command, "commands", None)
-    if inner is None:
+    if not hasattr(command, "list_commands"):
         yield path, command
         return
-    for name, each in inner.items():
-        yield from commands(each, f"{path} {name}")
+    for name in command.list_commands(None):
+        yield from commands(command.get_command(None, name), f"{path} {name}")
 
 
 def spelling(parameter: Any) -> str:

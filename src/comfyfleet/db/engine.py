@@ -135,7 +135,6 @@ def open_database(
             parsed.set(drivername="postgresql+psycopg"),
             pool_size=pool_size,
             pool_timeout=POOL_WAIT_S,
-            pool_pre_ping=True,
             # An error's text must not hold a password hash or a prompt.
             hide_parameters=True,
             connect_args={

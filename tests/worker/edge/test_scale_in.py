@@ -1,11 +1,14 @@
-"""Protection from scale-in, against AWS's far end over a socket: there is no moto where we build."""
+"""Protection from scale-in: against moto's Auto Scaling group, and against a far end of our own that refuses."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qs
 
+import boto3
 import pytest
+from moto import mock_aws
 
 from comfyfleet.worker.interruption import Ec2Machine, ScaleInProtection, find_protection
 from comfyfleet.worker.interruption.scale_in import AutoScaling, ProtectionUnavailable
@@ -117,3 +120,46 @@ async def test_whether_there_is_a_group_is_asked_and_on_must_mean_on(aws: Aws) -
         await find_protection(MACHINE, "on", endpoint_url=aws.url)
     aws.refuses = 10
     assert await find_protection(MACHINE, "auto", endpoint_url=aws.url) is None
+
+
+def a_group_of_one(region: str) -> tuple[Any, str]:
+    """An Auto Scaling group with one instance, and that instance's id."""
+    ec2, scaling = boto3.client("ec2", region_name=region), boto3.client("autoscaling", region_name=region)
+    image_id = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    scaling.create_launch_configuration(LaunchConfigurationName="gpu", ImageId=image_id, InstanceType="g5.xlarge")
+    scaling.create_auto_scaling_group(
+        AutoScalingGroupName="gpus",
+        LaunchConfigurationName="gpu",
+        MinSize=0,
+        MaxSize=2,
+        DesiredCapacity=1,
+        AvailabilityZones=[f"{region}a"],
+    )
+    [found] = scaling.describe_auto_scaling_instances()["AutoScalingInstances"]
+    return scaling, found["InstanceId"]
+
+
+async def test_the_group_keeps_an_instance_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "of-a-test")
+    with mock_aws():
+        scaling, instance_id = a_group_of_one(MACHINE.region)
+
+        def protected() -> bool:
+            [found] = scaling.describe_auto_scaling_instances(InstanceIds=[instance_id])["AutoScalingInstances"]
+            return bool(found["ProtectedFromScaleIn"])
+
+        async def until(on: bool) -> None:
+            async with asyncio.timeout(30):
+                while protected() is not on:  # noqa: ASYNC110 moto tells nobody
+                    await asyncio.sleep(0.02)
+
+        protection = await find_protection(Ec2Machine(instance_id, MACHINE.region), "on")
+        assert protection is not None
+        running = asyncio.create_task(protection.run())
+        protection.busy_is(True)
+        await until(on=True)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert not protected()
+        scaling.close()
