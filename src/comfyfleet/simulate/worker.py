@@ -6,6 +6,7 @@ Its loops: leases while there is room; runs one job after the other; beats for a
 import asyncio
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -21,6 +22,8 @@ from comfyfleet.wire import worker_v1 as wire
 
 WAIT_S = 10.0
 LEASE_AHEAD = 1
+# Asked to give one back, it lets others go first.
+REST_AHEAD_S = 3.0
 OUTPUT_NAME, OUTPUT_TYPE = "simulated.png", "image/png"
 OK, CONFLICT = 200, 409
 
@@ -58,6 +61,7 @@ class SimulatedWorker:
     waiting: deque[Held] = field(default_factory=deque)
     delivering: set[asyncio.Task[None]] = field(default_factory=set)
     runs_until: float = 0.0
+    ahead_again_at: float = 0.0
     stopping: bool = False
 
     def __post_init__(self) -> None:
@@ -111,6 +115,11 @@ class SimulatedWorker:
             if len(self.held) > LEASE_AHEAD:
                 await self._change()
                 continue
+            if self.held and (rest_s := self.ahead_again_at - time.monotonic()) > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(rest_s):
+                        await self._change()
+                continue
             job = await self._poll()
             if job is not None:
                 seconds = _Payload.of(job).seconds
@@ -156,11 +165,9 @@ class SimulatedWorker:
     async def _beat_on(self) -> None:
         """At once for what is new, for that confirms a lease; then at the pace that the server asked for."""
         while True:
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(self.beat_every_s):
                     await self._fresh.wait()
-            except TimeoutError:
-                pass
             self._fresh.clear()
             await self._beat()
 
@@ -183,6 +190,7 @@ class SimulatedWorker:
             if state.give_back and held is not None and not held.begun:
                 self._give_up(state.dispatch_id)
                 self.tally.given_back += 1
+                self.ahead_again_at = time.monotonic() + REST_AHEAD_S
                 await self._end("requeue", held, wire.Requeue, reason="an idle worker can have it")
 
     def _give_up(self, dispatch_id: UUID) -> None:
