@@ -23,7 +23,7 @@ def test_another_control_plane_with_its_own_limits(tmp_path: Path) -> None:
     """Five jobs a user at a time, as a server is by default: then its users wait for their own."""
     with server_process(tmp_path) as server:
         key = (server.home / "operator.key").read_text().strip()
-        arguments = ["--workers", "2", "--jobs", "12", "--tenants", "1", "--seconds", "0.05", "--output-bytes", "0"]
+        arguments = ["--workers", "2", "--jobs", "12", "--tenants", "1", "--seconds", "0.05"]
         done = run_command(tmp_path, "simulate", *arguments, "--control-plane", server.url, "--json", OPERATOR_KEY=key)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["completed"] == 12

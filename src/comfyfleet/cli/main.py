@@ -85,9 +85,7 @@ def simulate(
     jobs: Annotated[int, typer.Option(min=1, max=10_000_000, help="Jobs to order.")] = 20_000,
     tenants: Annotated[int, typer.Option(min=1, max=1_000, help="Who order them; the first has half of all.")] = 5,
     seconds: Annotated[float, typer.Option(min=0.01, max=86_400, help="What a job takes on average.")] = 10.0,
-    output_bytes: Annotated[
-        int, typer.Option(min=0, max=10**8, help="Size of a result; 0: none, and nobody pays.")
-    ] = 1_000,
+    output_bytes: Annotated[int, typer.Option(min=1, max=10**8, help="Size of a result.")] = 1_000,
     control_plane: Annotated[
         str | None, typer.Option(help="URL; an operator's key in COMFYFLEET_OPERATOR_KEY. Default: one of its own.")
     ] = None,

@@ -115,7 +115,9 @@ def _print_figures(figures: Figures, *, exact: bool, clean: bool | None) -> None
     print_facts(
         {
             "completed": f"{figures.completed} of {figures.jobs} in {figures.seconds:.1f} s",
-            "failed, run twice, leases lost": f"{figures.failed}, {figures.repeated}, {figures.lost_leases}",
+            "failed": figures.failed,
+            "run twice": figures.repeated,
+            "leases lost, given back": f"{figures.lost_leases}, {figures.given_back}",
             "throughput": f"{figures.jobs_per_s:.1f} jobs/s with {figures.workers} workers",
             "orders taken": f"{figures.orders_per_s:.1f} /s",
             "GPU busy while work waits": share(figures.gpu_busy_share),

@@ -11,6 +11,9 @@ from comfyfleet.dispatch.model import LeaseProof, QueueRules
 from comfyfleet.dispatch.tokens import epoch_of
 from comfyfleet.kernel.ids import DispatchId, LaneId
 
+# Of the leases that a job has had. After them it stays with whoever has it, idle workers or not.
+ASKED_BACK_MAX = 5
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beat:
@@ -25,6 +28,12 @@ class Extended:
     deadline_s: float
     cancel_requested: bool
     lane: LaneId
+    epoch: int
+
+    @property
+    def may_be_asked_back(self) -> bool:
+        """Each time counts as a release, and there are only so many: politeness must not wear a job out."""
+        return self.epoch <= ASKED_BACK_MAX
 
 
 async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRules) -> dict[DispatchId, Extended]:
@@ -36,8 +45,10 @@ async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRul
         for beat in beats
     ]
     found = await tx.all(sql.extend(), rows=ordered_batch(rows), ttl_s=rules.lease_ttl_s)
+    epochs = {row["id"]: row["epoch"] for row in rows}
     extended = {
-        row.id: Extended(row.lease_s, row.deadline_s, row.cancel_requested_at is not None, row.lane) for row in found
+        row.id: Extended(row.lease_s, row.deadline_s, row.cancel_requested_at is not None, row.lane, epochs[row.id])
+        for row in found
     }
     confirmed = [{"id": row["id"], "epoch": row["epoch"]} for row in rows if row["id"] in extended]
     await tx.run(sql.confirm_attempts(), rows=ordered_batch(confirmed))

@@ -11,7 +11,7 @@ import httpx2
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.simulate.orders import Orders
 from comfyfleet.simulate.plan import LATE, Plan
-from comfyfleet.simulate.stage import ANSWER_WITHIN_S, Stage, set_stage
+from comfyfleet.simulate.stage import ANSWER_WITHIN_S, PRICE, Stage, set_stage
 from comfyfleet.simulate.tally import Tally
 from comfyfleet.simulate.worker import SimulatedWorker
 
@@ -113,7 +113,7 @@ async def ledger_is_exact(stage: Stage, tally: Tally) -> bool:
         while True:
             seen = [await _look(client, user.key) for user in stage.users]
             if not any(under_way for _, under_way in seen):
-                return sum(balance for balance, _ in seen) == tally.failed * stage.price
+                return sum(balance for balance, _ in seen) == tally.failed * PRICE
             if time.monotonic() > until:
                 return False
             await asyncio.sleep(0.5)

@@ -14,6 +14,7 @@ STAGE = "simulation"
 ANSWER_WITHIN_S = 30.0
 # What one user may have waiting; a tenant with more has more users.
 JOBS_PER_USER = 5_000
+PRICE = 1
 GRAPH = {
     "sleep": {
         "class_type": "FleetSleep",
@@ -55,7 +56,6 @@ class Stage:
     url: str
     mark: str
     fleet_secret: str
-    price: int
     users: tuple[User, ...]
 
     @property
@@ -81,19 +81,18 @@ class _Operator:
 
 async def set_stage(url: str, operator_key: str, plan: Plan) -> Stage:
     mark = secrets.token_hex(4)
-    price = 1 if plan.output_bytes else 0
     headers = {"Authorization": f"Bearer {operator_key}"}
     async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=ANSWER_WITHIN_S) as client:
         operator = _Operator(client)
-        await _make_effect(operator, mark, plan, price)
+        await _make_effect(operator, mark, plan)
         secret = await operator.ask("POST", "/api/admin/fleet-secrets", {"name": f"simulation {mark}"})
         users = []
         for tenant, jobs in plan.shares().items():
-            users += await _make_tenant(operator, tenant, mark, jobs, price, url)
-    return Stage(url, mark, secret["secret"], price, tuple(users))
+            users += await _make_tenant(operator, tenant, mark, jobs, url)
+    return Stage(url, mark, secret["secret"], tuple(users))
 
 
-async def _make_effect(operator: _Operator, mark: str, plan: Plan, price: int) -> None:
+async def _make_effect(operator: _Operator, mark: str, plan: Plan) -> None:
     slug = f"sleep-{mark}"
     workflow = {
         "slug": slug,
@@ -107,11 +106,11 @@ async def _make_effect(operator: _Operator, mark: str, plan: Plan, price: int) -
     await operator.ask("POST", "/api/admin/workflows", workflow)
     fleet = await operator.ask("POST", "/api/admin/fleets", {"slug": f"simulation-{mark}", "stage": STAGE})
     await operator.ask("PUT", f"/api/admin/fleets/{fleet['id']}/workflows/{slug}", {"is_active": True})
-    await operator.ask("POST", "/api/admin/effects", {"slug": slug, "workflow": slug, "credits_cost": price})
+    await operator.ask("POST", "/api/admin/effects", {"slug": slug, "workflow": slug, "credits_cost": PRICE})
     await operator.ask("POST", f"/api/admin/effects/{slug}/publish", {})
 
 
-async def _make_tenant(operator: _Operator, name: str, mark: str, jobs: int, price: int, url: str) -> list[User]:
+async def _make_tenant(operator: _Operator, name: str, mark: str, jobs: int, url: str) -> list[User]:
     tenant = await operator.ask("POST", "/api/admin/tenants", {"slug": f"{name}-{mark}"})
     made = []
     for first in range(0, jobs, JOBS_PER_USER):
@@ -120,9 +119,8 @@ async def _make_tenant(operator: _Operator, name: str, mark: str, jobs: int, pri
         path = f"/api/admin/tenants/{tenant['id']}"
         invited = await operator.ask("POST", f"{path}/users", {"email": email, "role": "member"})
         user_id = invited["user"]["id"]
-        if price:
-            credit = {"user_id": user_id, "amount": count * price, "provider_transaction_id": f"simulation-{mark}"}
-            await operator.ask("POST", f"{path}/credits", credit)
+        credit = {"user_id": user_id, "amount": count * PRICE, "provider_transaction_id": f"simulation-{mark}"}
+        await operator.ask("POST", f"{path}/credits", credit)
         made.append(User(name, user_id, await _make_key(url, email, invited["link"]), count))
     return made
 

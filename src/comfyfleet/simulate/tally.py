@@ -31,6 +31,7 @@ class Figures:
     failed: int
     repeated: int
     lost_leases: int
+    given_back: int
     seconds: float
     jobs_per_s: float
     orders_per_s: float
@@ -58,6 +59,7 @@ class Tally:
     failed: int = 0
     repeated: int = 0
     lost: int = 0
+    given_back: int = 0
     even: tuple[float, float] = (0.0, 0.0)
     even_since: float | None = None
 
@@ -113,6 +115,7 @@ def figures_of(tally: Tally, plan: Plan) -> Figures:
         failed=tally.failed,
         repeated=tally.repeated,
         lost_leases=tally.lost,
+        given_back=tally.given_back,
         seconds=ended - began,
         jobs_per_s=len(runs) / (ended - began) if ended > began else 0.0,
         orders_per_s=len(ordered) / ordering_s if ordering_s > 0 else 0.0,

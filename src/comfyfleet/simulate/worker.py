@@ -6,6 +6,7 @@ Its loops: leases while there is room; runs one job after the other; beats for a
 import asyncio
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from comfyfleet.kernel.errors import Unavailable
+from comfyfleet.kernel.errors import LeaseLost, Unavailable
 from comfyfleet.simulate.line import Answer, Line
 from comfyfleet.simulate.stage import STAGE, Stage
 from comfyfleet.simulate.tally import Tally
@@ -21,6 +22,8 @@ from comfyfleet.wire import worker_v1 as wire
 
 WAIT_S = 10.0
 LEASE_AHEAD = 1
+# Asked to give one back, it lets others go first.
+REST_AHEAD_S = 3.0
 OUTPUT_NAME, OUTPUT_TYPE = "simulated.png", "image/png"
 OK, CONFLICT = 200, 409
 
@@ -58,6 +61,7 @@ class SimulatedWorker:
     waiting: deque[Held] = field(default_factory=deque)
     delivering: set[asyncio.Task[None]] = field(default_factory=set)
     runs_until: float = 0.0
+    ahead_again_at: float = 0.0
     stopping: bool = False
 
     def __post_init__(self) -> None:
@@ -89,8 +93,9 @@ class SimulatedWorker:
         self._changed.set()
 
     async def leave(self) -> None:
+        said = msgspec.json.encode(wire.Deregister(worker_id=self.name))
         try:
-            await self._say("deregister", wire.Deregister(worker_id=self.name), wire.Deregistered)
+            await self._calls.post("/api/worker/deregister", self._headers, said)
         finally:
             for line in (self._polls, self._calls, self._beats):
                 await line.close()
@@ -109,6 +114,11 @@ class SimulatedWorker:
         while True:
             if len(self.held) > LEASE_AHEAD:
                 await self._change()
+                continue
+            if self.held and (rest_s := self.ahead_again_at - time.monotonic()) > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(rest_s):
+                        await self._change()
                 continue
             job = await self._poll()
             if job is not None:
@@ -155,11 +165,9 @@ class SimulatedWorker:
     async def _beat_on(self) -> None:
         """At once for what is new, for that confirms a lease; then at the pace that the server asked for."""
         while True:
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(self.beat_every_s):
                     await self._fresh.wait()
-            except TimeoutError:
-                pass
             self._fresh.clear()
             await self._beat()
 
@@ -181,6 +189,8 @@ class SimulatedWorker:
             held = self.held.get(state.dispatch_id)
             if state.give_back and held is not None and not held.begun:
                 self._give_up(state.dispatch_id)
+                self.tally.given_back += 1
+                self.ahead_again_at = time.monotonic() + REST_AHEAD_S
                 await self._end("requeue", held, wire.Requeue, reason="an idle worker can have it")
 
     def _give_up(self, dispatch_id: UUID) -> None:
@@ -191,12 +201,13 @@ class SimulatedWorker:
     # ── what it says ──
 
     async def _deliver(self, held: Held) -> None:
-        outputs = [await self._upload(held)] if self.output else []
-        reply = await self._end("complete", held, wire.Complete, outputs=outputs)
+        output = await self._upload(held)
+        reply = await self._end("complete", held, wire.Complete, outputs=[output]) if output is not None else None
         if reply is not None:
             self.tally.deliver(held.job_id, completed=reply.status == "completed")
 
-    async def _upload(self, held: Held) -> wire.Output:
+    async def _upload(self, held: Held) -> wire.Output | None:
+        """None: the lease was lost."""
         digest = sha256(self.output).hexdigest()
         wanted = wire.WantedOutput(name=OUTPUT_NAME, mime_type=OUTPUT_TYPE, size=len(self.output), sha256=digest)
         said = wire.Outputs(
@@ -205,7 +216,12 @@ class SimulatedWorker:
             lease_token=held.job.lease_token,
             outputs=[wanted],
         )
-        (place,) = (await self._say("outputs", said, wire.OutputsReply)).outputs
+        async with self._lock:
+            answer = await self._calls.post("/api/worker/outputs", self._headers, msgspec.json.encode(said))
+        if _is_lost(answer):
+            self.tally.lost += 1
+            return None
+        (place,) = _read("outputs", answer, wire.OutputsReply).outputs
         signed = {name: value for name, value in place.output_headers.items() if name.lower() != "content-length"}
         headers = "".join(f"{name}: {value}\r\n" for name, value in signed.items())
         await self._put(place.output_url, headers)
@@ -232,15 +248,10 @@ class SimulatedWorker:
         said = kind(worker_id=self.name, dispatch_id=held.job.dispatch_id, lease_token=held.job.lease_token, **more)
         async with self._lock:
             answer = await self._calls.post(f"/api/worker/{call}", self._headers, msgspec.json.encode(said))
-        if answer.status == CONFLICT:
+        if _is_lost(answer):
             self.tally.lost += 1
             return None
         return _read(call, answer, wire.EndReply)
-
-    async def _say(self, call: str, said: wire.Request, shape: type[T]) -> T:
-        async with self._lock:
-            answer = await self._calls.post(f"/api/worker/{call}", self._headers, msgspec.json.encode(said))
-        return _read(call, answer, shape)
 
     @property
     def _headers(self) -> str:
@@ -257,6 +268,10 @@ class _Payload(msgspec.Struct):
     @classmethod
     def of(cls, job: wire.Job) -> "_Payload":
         return msgspec.json.decode(job.input_payload, type=cls)
+
+
+def _is_lost(answer: Answer) -> bool:
+    return answer.status == CONFLICT and LeaseLost.code.encode() in answer.body
 
 
 def _read(call: str, answer: Answer, shape: type[T]) -> T:

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from comfyfleet import fleet
+from comfyfleet.dispatch.heartbeat import ASKED_BACK_MAX
 from comfyfleet.fleet import FleetRules, WorkerEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import JobId, TenantId, new_id
@@ -258,6 +259,21 @@ async def test_work_leased_ahead_is_asked_back_when_somebody_idles(yard: Yard) -
     assert got["dispatch_id"] == ahead["dispatch_id"]
     row = await yard.queue.row(UUID(got["dispatch_id"]))
     assert (row.attempts, row.releases) == (2, 1)
+
+
+async def test_a_job_is_not_worn_out_by_being_asked_back(yard: Yard) -> None:
+    """A worker that asks again at once gets it again and again: each time is a release, and those are counted."""
+    busy, idle = await yard.register("i-1"), await yard.register("i-2")
+    await yard.add()
+    job = await busy.poll()
+    for _ in range(ASKED_BACK_MAX):
+        await busy.say("requeue", **lease_of(job), reason="given back")
+        job = await busy.poll()
+    waiting = asyncio.create_task(idle.poll(wait_seconds=20))
+    await yard.parked(1)
+    beat = await busy.say("heartbeat", leases=[{**lease_of(job), "ahead": True}])
+    assert not beat["leases"][0]["give_back"]
+    waiting.cancel()
 
 
 async def test_the_class_of_a_failure_decides_what_follows(yard: Yard) -> None:

@@ -9,7 +9,7 @@ from comfyfleet.simulate.tally import Tally, figures_of, quantile
 
 
 def plan_of(workers: int, jobs: int, tenants: int = 2) -> Plan:
-    return Plan(workers, jobs, tenants, run_s=1.0, output_bytes=0)
+    return Plan(workers, jobs, tenants, run_s=1.0, output_bytes=1)
 
 
 def run(tally: Tally, job: str, tenant: str, worker: int, *, ordered: float, began: float, ended: float) -> None:

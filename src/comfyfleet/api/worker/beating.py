@@ -48,7 +48,9 @@ def _state(
         lease_seconds=round(state.lease_s, 3),
         deadline_seconds=round(state.deadline_s, 3),
         cancel_requested=state.cancel_requested,
-        give_back=lease.ahead and call.house.desk.somebody_waits_for(state.lane, but=worker.id),
+        give_back=lease.ahead
+        and state.may_be_asked_back
+        and call.house.desk.somebody_waits_for(state.lane, but=worker.id),
         input_urls=fresh,
         url_seconds=call.url_ttl_s if fresh else 0,
     )
