@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
@@ -9,9 +10,11 @@ import sqlalchemy as sa
 from comfyfleet import storage, videos, workflows
 from comfyfleet.db.tables import ai_jobs, token_transactions, webhook_events
 from comfyfleet.db.tables import videos as videos_table
+from comfyfleet.desk.starts import Starts
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.storage import object_key
+from comfyfleet.upkeep import tell_starts
 from comfyfleet.workflows import effects
 from comfyfleet.workflows.effects import NewEffect
 from tests.api.asking import fault, row_counts
@@ -215,6 +218,20 @@ async def test_a_running_job_hears_of_it_by_heartbeat_and_may_win(studio: Studio
     assert await studio.balance() == CREDIT - PRICE
     late = await studio.say("cancel", job_id)
     assert (late.status_code, fault(late)["code"]) == (409, "illegal_move")
+
+
+async def test_a_start_that_one_replica_could_not_tell_is_told_by_the_next_that_hears_of_it(
+    studio: Studio, house: House
+) -> None:
+    job_id = await studio.ordered()
+    lease = await studio.leased()
+    house.desk.starts = Starts()  # as in a replica that did not lease it
+    proof = {"dispatch_id": lease["dispatch_id"], "lease_token": lease["lease_token"]}
+    for told in (1, 0):  # once: heartbeats come often
+        await studio.work("heartbeat", **proof)
+        assert await tell_starts.tick(house) == told
+    [row] = await in_pool(house, sa.select(ai_jobs.c.status, ai_jobs.c.started_at).where(ai_jobs.c.id == UUID(job_id)))
+    assert (row.status, row.started_at is not None) == ("processing", True)
 
 
 async def test_a_failure_is_told_in_few_words_refunded_and_can_be_tried_again(studio: Studio) -> None:

@@ -28,6 +28,9 @@ async def heartbeat(call: Call) -> wire.HeartbeatReply:
     if said.dispatch_id is not None and said.dispatch_id not in extended:
         raise LeaseLost(said.dispatch_id, "it ran out, ended, or is another worker's now")
     held = [each for each in leases if each.dispatch_id in extended]
+    for each in held:
+        if not each.ahead:
+            desk.starts.note(DispatchId(each.dispatch_id))
     _pass_on(call, worker, held)
     urls = await _renewed(call, held)
     return wire.HeartbeatReply(
