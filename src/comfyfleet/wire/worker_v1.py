@@ -275,4 +275,7 @@ class Events(Request):
 
 
 class EventsReply(Struct, kw_only=True):
+    """`lost`: leases that are no longer the worker's; what it said of them is left out, the rest is taken."""
+
     accepted: int
+    lost: list[UUID] = []

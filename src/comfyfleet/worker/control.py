@@ -105,8 +105,8 @@ class ControlClient:
     async def outputs(self, said: wire.Outputs) -> list[wire.OutputUrl]:
         return (await self._ask("outputs", said, wire.OutputsReply)).outputs
 
-    async def events(self, said: wire.Events) -> int:
-        return (await self._ask("events", said, wire.EventsReply)).accepted
+    async def events(self, said: wire.Events) -> wire.EventsReply:
+        return await self._ask("events", said, wire.EventsReply)
 
     async def deregister(self) -> wire.Deregistered:
         return await self._ask("deregister", wire.Deregister(worker_id=self.session.worker_id), wire.Deregistered)

@@ -71,7 +71,7 @@ class Reporter:
         self._put(lease, "log", {"line": line, **facts}, replaces=False)
 
     def forget(self, dispatch_id: UUID) -> None:
-        """The lease is over: what is still here would be refused, and everything sent with it."""
+        """The lease is over: what is still here would be refused."""
         for key in [key for key in self._waiting if key[0] == dispatch_id]:
             del self._waiting[key]
         self._previewed_at.pop(dispatch_id, None)

@@ -480,10 +480,21 @@ async def test_events_are_kept_for_whoever_watches(yard: Yard) -> None:
     job = await worker.poll()
     said = {"kind": "progress", **lease_of(job), "data": {"value": 3, "max": 20}}
     assert (await worker.say("events", events=[said]))["accepted"] == 1
-    foreign = {**said, "dispatch_id": str(new_id())}
-    assert (await worker.say("events", 409, events=[said, foreign]))["code"] == "lease_lost"
     [kept] = yard.house.desk.live.after(0)
     assert (kept.worker_id, kept.kind, kept.data) == ("i-1", "progress", {"value": 3, "max": 20})
+
+
+async def test_events_of_a_lost_lease_are_left_out_and_the_rest_is_taken(yard: Yard) -> None:
+    worker = await yard.register()
+    await yard.add()
+    mine = {"kind": "progress", **lease_of(await worker.poll()), "data": {"value": 3}}
+    lost = {**mine, "dispatch_id": str(new_id()), "data": {"value": 4}}
+    loose = {"kind": "log", "data": {"line": "hello"}}
+    reply = await worker.say("events", events=[lost, mine, lost, loose])
+    assert reply == {"accepted": 2, "lost": [lost["dispatch_id"]]}
+    assert [each.data for each in yard.house.desk.live.after(0)] == [{"value": 3}, {"line": "hello"}]
+    unproved = {"kind": "log", "dispatch_id": mine["dispatch_id"]}
+    assert "lease_token" in (await worker.say("events", 422, events=[unproved]))["message"]
 
 
 # ── bad input ───────────────────────────────────────────────────────────────────────────────
