@@ -1,0 +1,40 @@
+"""`make bench NAME=worker`: progress on stderr; on stdout a table, or with `--json` one object and nothing else."""
+
+import argparse
+import sys
+
+import structlog
+from rich.console import Console
+
+from bench.dispatch.ground import temporary_folder
+from bench.report import Report
+from bench.worker.figures import FIGURES, Bench
+from bench.worker.scale import FULL, QUICK
+from bench.worker.site import open_site
+from bench.worker.targets import TARGETS
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench NAME=worker ARGS=…", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument("--quick", action="store_true", help="a smaller run, under four minutes")
+    parser.add_argument("--only", default=",".join(FIGURES), help="some of: %(default)s")
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = arguments()
+    scale = QUICK if given.quick else FULL
+    report = Report("worker", scale.name, TARGETS)
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    with temporary_folder() as folder, open_site(folder) as site:
+        for name in given.only.split(","):
+            FIGURES[name](Bench(site, scale, report))
+    if given.json:
+        print(report.as_json())
+    else:
+        report.show(Console())
+
+
+if __name__ == "__main__":
+    main()
