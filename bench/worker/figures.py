@@ -58,15 +58,28 @@ def busy(bench: Bench) -> None:
 
 
 def tell_journeys(found: list[Journey]) -> None:
-    """On stderr, for whoever looks for lost time: seconds from the end of the prompt before."""
+    """On stderr, for whoever looks for lost time: seconds from the end of the prompt before, then ms after its own."""
     ordered = sorted(found, key=lambda each: each.run.began)
     idle_from = ordered[0].run.began
-    print("   granted   fetched    posted     began     ended  deliver ms", file=sys.stderr)
+    heads = (
+        "granted s",
+        "fetched s",
+        "posted s",
+        "began s",
+        "ended s",
+        "to send ms",
+        "sent",
+        "stored",
+        "ended",
+        "seen",
+    )
+    print("".join(f"{head:>11}" for head in (*heads, "deliver")), file=sys.stderr)
     for each in ordered:
         fetched = each.fetched.ended if each.fetched is not None else idle_from
         moments = (each.granted, fetched, each.run.posted, each.run.began, each.run.ended)
-        told = "".join(f"{moment - idle_from:10.3f}" for moment in moments)
-        print(f"{told}{each.deliver_s * 1000:12.0f}", file=sys.stderr)
+        told = "".join(f"{moment - idle_from:11.3f}" for moment in moments)
+        told += "".join(f"{way_s * 1000:11.0f}" for way_s in (*each.ways_s, each.deliver_s))
+        print(told, file=sys.stderr)
         idle_from = each.run.ended
 
 

@@ -42,12 +42,13 @@ class Throttle:
 
 @dataclass(slots=True)
 class Passing:
-    """`began`: its first byte came here; `ended`: its last one left. For a PUT, that of the body."""
+    """`began`: the request came here; `ended`: the last byte of the object left; `answered`: the store's word did."""
 
     verb: str
     token: str
     began: float
     ended: float = 0.0
+    answered: float = 0.0
     left_bytes: int | None = None
 
 
@@ -74,8 +75,15 @@ class Exchange:
             self._measure(passing, chunk)
 
     def went_down(self, chunk: bytes) -> None:
-        if self._passing is not None and self._passing.verb == "GET":
-            self._count(self._passing, len(chunk))
+        passing = self._passing
+        if passing is None:
+            return
+        if passing.verb == "GET":
+            self._count(passing, len(chunk))
+        if passing.ended:
+            passing.answered, self._passing = self._now(), None
+            self._written.write(json.dumps(asdict(passing)) + "\n")
+            self._written.flush()
 
     def _measure(self, passing: Passing, head: bytes) -> None:
         told = _LENGTH.search(head)
@@ -88,9 +96,7 @@ class Exchange:
             return
         passing.left_bytes -= size_bytes
         if passing.left_bytes <= 0:
-            passing.ended, self._passing = self._now(), None
-            self._written.write(json.dumps(asdict(passing)) + "\n")
-            self._written.flush()
+            passing.ended = self._now()
 
 
 class Link:

@@ -35,7 +35,9 @@ def journeys(site: Site, ordered: Sequence[str]) -> list[Journey]:
     found = []
     for job_id, row in site.dispatches(ordered).items():
         run = runs[row["provider_job_id"]]
-        found.append(Journey(granted[job_id], inputs.get(job_id), run, sent.get(job_id), site.witness.seen[job_id]))
+        completed = seconds_of(row["finished_at"])
+        visible = site.witness.seen[job_id]
+        found.append(Journey(granted[job_id], inputs.get(job_id), run, sent[job_id], completed, visible))
     return found
 
 

@@ -106,7 +106,7 @@ class Site:
         fetched: list[Passed] = []
         sent: dict[str, Passed] = {}
         for line in self._new_lines("link.jsonl"):
-            passed = Passed(line["began"], line["ended"])
+            passed = Passed(line["began"], line["ended"], line["answered"])
             if line["verb"] == "GET":
                 fetched.append(passed)
                 continue
@@ -164,11 +164,11 @@ class Witness:
             self._problem = self._problem or str(error) or type(error).__name__
 
     def _note(self, told: dict[str, Any], now: float) -> None:
-        status, job_id = told["data"]["status"], told["job_id"]
+        status, job_id = told["status"], told["job_id"]
         if status == "completed":
             self.seen.setdefault(job_id, now)
         elif status in ("failed", "cancelled"):
-            self._problem = f"{job_id} {status}: {told['data']}"
+            self._problem = f"{job_id} {status}: {told['error']}"
 
 
 def wait_for(look: Callable[[], bool], what: str, *, within_s: float, every_s: float = 0.05) -> None:

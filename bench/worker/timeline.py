@@ -23,6 +23,7 @@ class Passed:
 
     began: float
     ended: float
+    answered: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,28 @@ class Journey:
     granted: float
     fetched: Passed | None
     run: Execution
-    sent: Passed | None
+    sent: Passed
+    completed: float  # in the queue
     visible: float
 
     @property
     def deliver_s(self) -> float:
-        """From finished to visible, without the time its bytes were on the link."""
-        upload_s = 0.0 if self.sent is None else self.sent.ended - self.sent.began
-        return self.visible - self.run.ended - upload_s
+        """From finished to visible, without the upload itself: from its request to the store's answer."""
+        return self.visible - self.run.ended - (self.sent.answered - self.sent.began)
+
+    @property
+    def ways_s(self) -> tuple[float, float, float, float, float]:
+        """Until it is sent, on the link, until the store answers, until it is completed, until it is seen."""
+        moments = (
+            self.run.ended,
+            self.sent.began,
+            self.sent.ended,
+            self.sent.answered,
+            self.completed,
+            self.visible,
+        )
+        first, second, third, fourth, fifth = (after - before for before, after in pairwise(moments))
+        return first, second, third, fourth, fifth
 
 
 def busy_share(runs: Sequence[Execution]) -> float:
