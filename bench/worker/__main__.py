@@ -11,7 +11,7 @@ from bench.report import Report
 from bench.worker.figures import FIGURES, Bench
 from bench.worker.scale import FULL, QUICK
 from bench.worker.site import open_site
-from bench.worker.targets import TARGETS
+from bench.worker.targets import BESIDE, TARGETS
 
 
 def arguments() -> argparse.Namespace:
@@ -25,7 +25,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     given = arguments()
     scale = QUICK if given.quick else FULL
-    report = Report("worker", scale.name, TARGETS)
+    report = Report("worker", scale.name, TARGETS, figures=dict.fromkeys(BESIDE))
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     with temporary_folder() as folder, open_site(folder) as site:
         for name in given.only.split(","):

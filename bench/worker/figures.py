@@ -36,7 +36,9 @@ def busy(bench: Bench) -> None:
         bench.say(f"{beside} by the server's own queue")
         limit = loads.by_own_queue(bench.site, beside, seconds)
         report.add({f"busy_{name}": busy_share([each.run for each in found])})
-        report.absolute |= {f"seed_busy_{name}": busy_share(seed), f"limit_busy_{name}": busy_share(limit)}
+        beside_it = {f"seed_busy_{name}": busy_share(seed), f"limit_busy_{name}": busy_share(limit)}
+        report.figures |= beside_it
+        report.absolute |= beside_it
         report.absolute |= {f"idle_{name}_{why}_ms": total for why, total in sorted(idle_ms(gaps(found)).items())}
         tell_journeys(found)
         all_journeys += found
@@ -53,7 +55,8 @@ def busy(bench: Bench) -> None:
         " a lease, the link, the worker)"
     )
     report.notes.append(
-        "deliver: from the end on the server to the user's event stream, less the body's time on the link"
+        "deliver: from the end on the server to the user's event stream, less the PUT from its first byte to the"
+        " store's answer"
     )
 
 

@@ -104,9 +104,9 @@ class Link:
         self._to_port, self._written = to_port, written
         self._up, self._down = Throttle(bytes_s), Throttle(bytes_s)
 
-    async def serve(self) -> None:
+    async def serve(self, tell: Callable[[str], None]) -> None:
         server = await asyncio.start_server(self._connect, "127.0.0.1", 0, limit=CHUNK_BYTES)
-        print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+        tell(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         await server.serve_forever()
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -139,9 +139,13 @@ async def _carry(
     writer.close()
 
 
+def _say(address: str) -> None:
+    print(address, flush=True)
+
+
 def main(to_port: int, diary: Path, bytes_s: float) -> None:
     with diary.open("a") as written, suppress(KeyboardInterrupt):
-        uvloop.run(Link(to_port, written, bytes_s).serve())
+        uvloop.run(Link(to_port, written, bytes_s).serve(_say))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bench.worker.scale import LINK_BYTES_S
 from bench.worker.site import Site
 
-AT_A_TIME = 200
+AT_A_TIME = 100
 FEW_SHARE = 0.1
 SMALL_BYTES = 10_000
 WITHIN_S = 300.0
@@ -38,5 +38,5 @@ def measure(site: Site, *, jobs: int, large_bytes: int) -> Remembered:
 
 
 def parts(count: int) -> list[int]:
-    """As many at a time as users may have waiting."""
+    """As many at a time as a user who watches is told of."""
     return [min(AT_A_TIME, count - start) for start in range(0, count, AT_A_TIME)]

@@ -11,3 +11,6 @@ TARGETS: dict[str, Target] = {
     "drain_attempts": Target("jobs held at SIGTERM: attempts spent on them without a result", 0),
     "drain_expired": Target("jobs held at SIGTERM: leases that ran out", 0),
 }
+
+# Beside them, without a promise: the loop that the project began with, and the most that the server can do.
+BESIDE = ("seed_busy_10s", "seed_busy_1s", "limit_busy_10s", "limit_busy_1s")
