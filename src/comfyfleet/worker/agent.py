@@ -116,6 +116,11 @@ class Agent:
         self._notices.put_nowait(notice)
 
     @property
+    def is_registered(self) -> bool:
+        """From then on there may be something to hand over, be it from an earlier life."""
+        return self._session.token is not None
+
+    @property
     def is_busy(self) -> bool:
         return len(self._under_way) > 0
 
@@ -211,6 +216,8 @@ class Agent:
         await resume(entries, registered, self._tools, self._under_way)
         self.telemetry.phase_is(Phase.DRAINING if self._leaving.is_leaving else Phase.POLLING)
         log.info("worker.at_work", worker_id=self._session.worker_id, workflows=registered.workflows_assigned)
+        for workflow, lacks in registered.lacks.items():
+            log.warning("worker.lacks", workflow=workflow, lacks=lacks)
         await self._polling.run()
         await self._under_way.all_ended()
         with contextlib.suppress(FleetError, TimeoutError):

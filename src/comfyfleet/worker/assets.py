@@ -24,6 +24,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from comfyfleet.kernel.errors import Conflict
+from comfyfleet.worker.download import Renew
 from comfyfleet.worker.landing import PART
 from comfyfleet.worker.prepare import Asset
 from comfyfleet.worker.transfer import Transfer
@@ -51,9 +52,10 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Coming:
-    """A download that one or many wait for. Each brings a URL; the later ones serve when the first is refused."""
+    """A download that one or many wait for. Each brings a URL; when the first is refused, the next serve."""
 
     urls: deque[str] = field(default_factory=deque)
+    renew: Renew | None = None
     task: asyncio.Task[None] | None = None
 
 
@@ -92,28 +94,30 @@ class AssetCache:
             self._lock.close()
 
     @asynccontextmanager
-    async def hold(self, asset: Asset) -> AsyncIterator[Path]:
+    async def hold(self, asset: Asset, *, renew: Renew | None = None) -> AsyncIterator[Path]:
         """The asset's file, there and right until the block ends."""
-        path = await self.take(asset)
+        path = await self.take(asset, renew=renew)
         try:
             yield path
         finally:
-            await self.release(asset)
+            self.release(asset)
+            await self.tidy()
 
-    async def take(self, asset: Asset) -> Path:
-        """As `hold`, for those who cannot use a block: each needs its `release`."""
+    async def take(self, asset: Asset, *, renew: Renew | None = None) -> Path:
+        """As `hold`, for those who cannot use a block: each needs its `release`, and at the end `tidy`."""
         name = _name_of(asset)
         self._holders[name] = self._holders.get(name, 0) + 1
         try:
             if not await self._is_at_hand(name):
-                await self._come(name, asset)
+                await self._come(name, asset, renew)
             self._entries.move_to_end(name)
         except BaseException:
-            await self.release(asset)
+            self.release(asset)
             raise
         return self._objects / name
 
-    async def release(self, asset: Asset) -> None:
+    def release(self, asset: Asset) -> None:
+        """Without waiting: nothing may come between one of many and the next."""
         name = _name_of(asset)
         self._holders[name] -= 1
         if self._holders[name]:
@@ -122,6 +126,8 @@ class AssetCache:
         coming = self._coming.get(name)
         if coming is not None and coming.task is not None:
             coming.task.cancel()  # nobody waits for it any more
+
+    async def tidy(self) -> None:
         await self.shrink(self._bytes_max)
 
     async def shrink(self, bytes_max: int) -> int:
@@ -146,21 +152,27 @@ class AssetCache:
             return False
         return await asyncio.to_thread(_touch, self._objects / name, entry.size_bytes)
 
-    async def _come(self, name: str, asset: Asset) -> None:
+    async def _come(self, name: str, asset: Asset, renew: Renew | None) -> None:
         while (leaving := self._coming.get(name)) and leaving.task is not None and leaving.task.cancelling():
             await asyncio.wait([leaving.task])  # nobody waited for it, and it still holds the file
         coming = self._coming.setdefault(name, _Coming())
         coming.urls.append(asset.url)
+        coming.renew = renew or coming.renew
         if coming.task is None:
             coming.task = asyncio.create_task(self._bring(name, asset, coming))
-            coming.task.add_done_callback(lambda _: self._coming.pop(name, None))
+            coming.task.add_done_callback(lambda task: self._came(name, task))
         # A job that is cancelled must not take the file away from another one that waits for it.
         await asyncio.shield(coming.task)
 
+    def _came(self, name: str, task: asyncio.Task[None]) -> None:
+        del self._coming[name]
+        if not task.cancelled():
+            task.exception()  # seen, even if all who waited have gone
+
     async def _bring(self, name: str, asset: Asset, coming: _Coming) -> None:
-        entry = self._entries.pop(name, None)
         path = self._objects / name
-        if entry is None or not await asyncio.to_thread(_is_right, path, name):
+        if not await asyncio.to_thread(_is_right, path, name):
+            self._entries.pop(name, None)
             if asset.size_bytes is not None:
                 await self.shrink(max(0, self._bytes_max - asset.size_bytes))
             await self._download(name, asset, coming)
@@ -169,9 +181,11 @@ class AssetCache:
 
     async def _download(self, name: str, asset: Asset, coming: _Coming) -> None:
         async def renew() -> str:
-            if not coming.urls:
+            if coming.urls:
+                return coming.urls.popleft()
+            if coming.renew is None:
                 raise TransferRefused("the object store", verb="give", status=403)
-            return coming.urls.popleft()
+            return await coming.renew()
 
         async def once() -> None:
             url = coming.urls.popleft() if coming.urls else asset.url
@@ -187,10 +201,9 @@ class AssetCache:
 
 
 def _name_of(asset: Asset) -> str:
-    name = (asset.content_hash or "").lower()
-    if not _HASH.fullmatch(name):
+    if asset.sha256 is None:
         raise ValueError(f"asset {asset.name!r} has no SHA-256 to be kept by")
-    return name
+    return asset.sha256
 
 
 def _lock_folder(folder: Path) -> BinaryIO:

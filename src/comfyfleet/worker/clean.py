@@ -61,6 +61,13 @@ class ServerFiles:
     def __init__(self, folders: ServerFolders | None) -> None:
         self._folders = folders
 
+    def locate(self, output: OutputFile) -> Path | None:
+        """Where it lies on this machine, if that is certain: only an attempt of ours saves under a mark of ours."""
+        if self._folders is None or output.type != "output" or not output.subfolder.startswith(f"{ROOT}/"):
+            return None
+        path = self._folders.output / output.subfolder / output.filename
+        return path if path.is_file() and _is_within(path, self._folders.output) else None
+
     async def remove(self, mark: Mark, outputs: Collection[OutputFile] = ()) -> None:
         """This attempt's inputs and outputs, and the previews among `outputs`. That some stay fails no job."""
         if self._folders is not None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from comfyfleet.worker.assets import AssetCache
+from comfyfleet.worker.download import Renew
 from comfyfleet.worker.prepare import Asset
 from comfyfleet.worker.together import together
 from comfyfleet.worker.transfer import Transfer
@@ -24,19 +25,21 @@ async def fetched_assets(
 ) -> AsyncIterator[dict[str, Path]]:
     """By the asset's name; there until the block ends, those in `folder` until it is discarded. All at once: the
     first that cannot be had stops the others."""
-    kept = [asset for asset in assets if asset.content_hash is not None]
-    own = [asset for asset in assets if asset.content_hash is None]
+    kept = [asset for asset in assets if asset.sha256 is not None]
+    own = [asset for asset in assets if asset.sha256 is None]
     taken: list[Asset] = []
 
+    def renewing(asset: Asset) -> Renew | None:
+        return None if renew is None else lambda: renew(asset)
+
     async def take(asset: Asset) -> tuple[str, Path]:
-        path = await cache.take(asset)
+        path = await cache.take(asset, renew=renewing(asset))
         taken.append(asset)
         return asset.name, path
 
     async def download(place: int, asset: Asset) -> tuple[str, Path]:
         to = folder / f"input-{place}"
-        again = None if renew is None else lambda: renew(asset)
-        await transfer.download(asset.url, to, size_bytes=asset.size_bytes, renew=again)
+        await transfer.download(asset.url, to, size_bytes=asset.size_bytes, renew=renewing(asset))
         return asset.name, to
 
     try:
@@ -47,4 +50,5 @@ async def fetched_assets(
         )
     finally:
         for asset in taken:
-            await cache.release(asset)
+            cache.release(asset)
+        await cache.tidy()

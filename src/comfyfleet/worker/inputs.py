@@ -39,23 +39,23 @@ class ServerInputs:
         names = {}
         for number, asset in enumerate(assets):
             path = paths[asset.name]
-            if asset.content_hash is None:
+            if asset.sha256 is None:
                 name = f"{number}{extension_of(asset.media_type)}"
                 placed = await self._connector.upload(path, name=name, kind="file", subfolder=mark.folder)
             else:
-                placed = await self._keep(asset.content_hash, path, asset.media_type, mark)
+                placed = await self._keep(asset.sha256, path, asset.media_type, mark)
             names[asset.name] = placed.as_input()
         return names
 
-    async def _keep(self, content_hash: str, path: Path, media_type: str, mark: Mark) -> UploadedFile:
-        name = f"{content_hash[:HASH_CHARS].lower()}{extension_of(media_type)}"
+    async def _keep(self, sha256: str, path: Path, media_type: str, mark: Mark) -> UploadedFile:
+        name = f"{sha256[:HASH_CHARS]}{extension_of(media_type)}"
         self._in_use.setdefault(mark, set()).add(name)
         file = InputFile(path, name=name, kind="file")
         placed = await self._uploads.put(file, subfolder=CACHE)
         if self._input is not None and not await asyncio.to_thread(_touch, self._input / CACHE / placed.name):
             self._uploads.forget_some([name])
             placed = await self._uploads.put(file, subfolder=CACHE)
-        self._in_use[mark].add(placed.name)
+        self._in_use.setdefault(mark, set()).add(placed.name)
         await self._evict()
         return placed
 

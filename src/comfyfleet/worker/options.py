@@ -38,7 +38,9 @@ class WorkerSettings(BaseSettings):
     control_plane_url: str = Field(
         "http://127.0.0.1:8700", description="Where the control plane is, such as `https://fleet.example.com`."
     )
-    fleet_secret: SecretStr | None = Field(None, description="Lets workers register: `comfyfleet fleet-secrets add`.")
+    fleet_secret: SecretStr | None = Field(
+        None, description="Lets workers register: `comfyfleet fleet-secrets create`."
+    )
     fleet_secret_file: Path | None = Field(
         None, description="A file that holds the fleet secret instead, as systemd and containers hand secrets over."
     )
@@ -72,7 +74,7 @@ class WorkerSettings(BaseSettings):
     )
 
     concurrency: int = Field(
-        1, ge=1, le=1000, description="Jobs at once on a cloud, or local servers at work at once. Raised to `servers`."
+        1, ge=1, le=1000, description="Jobs at once. At least one for each local server; more helps on a cloud only."
     )
     lease_ahead: int = Field(
         1, ge=0, le=100, description="Jobs fetched beyond those that run. 0: one after the other, for tiny disks."
@@ -179,7 +181,7 @@ class WorkerSettings(BaseSettings):
         if (self.fleet is None) != (self.stage is None):
             problems.append("stage: goes together with fleet; set both or neither")
         if self.fleet_secret is None and self.fleet_secret_file is None:
-            problems.append("fleet_secret: is needed, or fleet_secret_file (make one: comfyfleet fleet-secrets add)")
+            problems.append("fleet_secret: is needed, or fleet_secret_file (make one: comfyfleet fleet-secrets create)")
         if self.fleet_secret is not None and self.fleet_secret_file is not None:
             problems.append("fleet_secret_file: is set, and fleet_secret too; keep one")
         return problems

@@ -14,11 +14,13 @@ from comfyfleet.comfy.outputs import OCTETS, local_names
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import Refused, Unavailable
 from comfyfleet.wire.worker_v1 import OUTPUT_BYTES_MAX, Output, OutputUrl, WantedOutput
-from comfyfleet.worker.spool import Spool
-from comfyfleet.worker.together import together
+from comfyfleet.worker.spool import OnDisk, Spool
+from comfyfleet.worker.together import end, together
 from comfyfleet.worker.transfer import Transfer
 from comfyfleet.worker.transfer_errors import DiskTrouble
+from comfyfleet.worker.upload import Body
 
+Locate: TypeAlias = Callable[[OutputFile], Path | None]
 MintOutputs: TypeAlias = Callable[[Sequence[WantedOutput]], Awaitable[Sequence[OutputUrl]]]
 
 AT_ONCE_MAX = 4  # files on their way; each is on our disk for that time
@@ -46,11 +48,18 @@ class OutputEmpty(OutputGone):
 
 
 async def deliver_outputs(
-    outputs: Sequence[OutputFile], *, connector: Connector, transfer: Transfer, mint: MintOutputs, folder: Path
+    outputs: Sequence[OutputFile],
+    *,
+    connector: Connector,
+    transfer: Transfer,
+    mint: MintOutputs,
+    folder: Path,
+    locate: Locate = lambda output: None,
 ) -> list[Output]:
     """All of them, in their order (the output node's first), as `complete` names them. Nothing stays in `folder`.
 
-    `mint` asks the control plane for places under the lease; what it raises, a lost lease say, ends it all.
+    `mint` asks the control plane for places under the lease; what it raises, a lost lease say, ends it all. `locate`
+    knows files that lie on this machine anyway: they are sent from there.
     """
     gate = asyncio.Semaphore(AT_ONCE_MAX)
     names = local_names(outputs)
@@ -59,7 +68,9 @@ async def deliver_outputs(
     async def deliver(place: int, output: OutputFile) -> Output | None:
         async with gate:
             way = _Way(connector, transfer, mint, folder / f"output-{place}")
-            return await way.deliver(output, names[output])
+            found = await asyncio.to_thread(locate, output)
+            here = None if found is None else await way.deliver_from(found, output, names[output])
+            return here or await way.deliver(output, names[output])
 
     delivered = await together(*(deliver(place, output) for place, output in enumerate(outputs)))
     return [each for each in delivered if each is not None]
@@ -70,6 +81,17 @@ class _Way:
 
     def __init__(self, connector: Connector, transfer: Transfer, mint: MintOutputs, path: Path) -> None:
         self._connector, self._transfer, self._mint, self._path = connector, transfer, mint, path
+
+    async def deliver_from(self, path: Path, output: OutputFile, name: str) -> Output | None:
+        """None: it went away while it was read, or there is nothing in it. The server has the last word on it."""
+        try:
+            file = OnDisk(path, (await asyncio.to_thread(path.stat)).st_size)
+            if not 0 < file.size_bytes <= OUTPUT_BYTES_MAX:
+                return None
+            place = await self._upload(output, name, file)
+        except (OSError, EOFError):
+            return None
+        return _output(place, output, name, file.size_bytes, file.sha256)
 
     async def deliver(self, output: OutputFile, name: str) -> Output | None:
         """None: words, and there are none."""
@@ -88,9 +110,11 @@ class _Way:
             except OSError as error:
                 raise DiskTrouble(self._path.parent, error) from None
             finally:
-                await _end(fetching)
-                spool.close()
-                self._path.unlink(missing_ok=True)
+                try:
+                    await end(fetching)
+                finally:
+                    spool.close()
+                    self._path.unlink(missing_ok=True)
             await asyncio.sleep(backoff_s(tried, chance=1.0, base_s=0.5))
 
     async def _send_on(
@@ -104,21 +128,26 @@ class _Way:
         if size_bytes == 0:
             log.info("output without words left out", node=output.node, key=output.key)
             return None
-        media_type = output.media_type if 3 <= len(output.media_type) <= MEDIA_TYPE_CHARS_MAX else OCTETS
-        wanted = WantedOutput(name=name, mime_type=media_type, size=size_bytes)
+        place = await self._upload(output, name, spool)
+        fetched = await fetching
+        return _output(place, output, name, fetched.bytes, fetched.sha256)
+
+    async def _upload(self, output: OutputFile, name: str, body: Body) -> OutputUrl:
+        wanted = WantedOutput(name=name, mime_type=_media_type(output), size=body.size_bytes)
 
         async def mint() -> OutputUrl:
             return (await self._mint([wanted]))[0]
 
-        place = await self._transfer.upload(spool, mint)
-        fetched = await fetching
-        return Output(path=place.path, name=name, mime_type=media_type, size=fetched.bytes, sha256=fetched.sha256)
+        return await self._transfer.upload(body, mint)
+
+
+def _output(place: OutputUrl, output: OutputFile, name: str, size_bytes: int, sha256: str) -> Output:
+    return Output(path=place.path, name=name, mime_type=_media_type(output), size=size_bytes, sha256=sha256)
+
+
+def _media_type(output: OutputFile) -> str:
+    return output.media_type if 3 <= len(output.media_type) <= MEDIA_TYPE_CHARS_MAX else OCTETS
 
 
 def _stopped_by(task: asyncio.Task[FetchedFile], error: Exception) -> bool:
     return task.done() and not task.cancelled() and task.exception() is error
-
-
-async def _end(task: asyncio.Task[FetchedFile]) -> None:
-    task.cancel()
-    await asyncio.wait([task])

@@ -24,6 +24,7 @@ PREFIX = "filename_prefix"
 NONCE = "comfyfleet_nonce"
 ASSETS_MAX = 1_000
 PREFIX_CHARS_MAX = 120
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _NONCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _UNSAFE = re.compile(r'^[A-Za-z]:|[\x00-\x1f*?"<>|]+')
 
@@ -44,7 +45,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Asset(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that the graph needs, and the inputs its name goes to. With a `content_hash` it is worth keeping."""
+    """A file that the graph needs, and the inputs its name goes to. One with a known hash comes again, and is kept."""
 
     name: str
     url: str
@@ -54,6 +55,12 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True):
     content_hash: str | None = None
     is_primary_input: bool = False
     targets: tuple[Target, ...] = ()
+
+    @property
+    def sha256(self) -> str | None:
+        """None: nobody has read its bytes, or by another hash than ours; then it is not kept."""
+        told = (self.content_hash or "").lower()
+        return told if _SHA256.fullmatch(told) else None
 
     def __repr__(self) -> str:
         """Without the URL: whoever reads it in a log could use it."""

@@ -34,7 +34,7 @@ from comfyfleet.worker.interruption import (
 from comfyfleet.worker.options import WorkerSettings, name_of_host
 from comfyfleet.worker.preflight import Preflight
 from comfyfleet.worker.status_port import StatusPort
-from comfyfleet.worker.telemetry import Phase, Telemetry
+from comfyfleet.worker.telemetry import Telemetry
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -78,7 +78,7 @@ class WorkerProcess:
 
     def heed(self, notice: Notice) -> None:
         """Before it has registered there is nothing to hand over: then it just ends."""
-        if self._main is not None and self._telemetry.seen().phase is Phase.STARTING:
+        if self._main is not None and not self._agent.is_registered:
             self._main.cancel()
         else:
             self._agent.drain(notice)
@@ -87,21 +87,25 @@ class WorkerProcess:
         log.info("worker.starts", worker_id=self.worker_id, control_plane=self._settings.control_plane_url)
         self._main = asyncio.create_task(self._work())
         servers = [self._start(each.run()) for each in self._owned]
+        try:
+            if spot is not None:
+                self._start(spot.run())
+            await self._protect()
+            with suppress(asyncio.CancelledError):
+                await self._until_it_has_left()
+        finally:
+            await _cancel([self._main])
+            for each in self._owned:
+                each.stop()
+            await asyncio.gather(*servers, return_exceptions=True)
+            await _cancel(self._chores)
+        log.info("worker.stopped", worker_id=self.worker_id)
+
+    async def _protect(self) -> None:
         protection = await find_protection(self._machine, self._settings.scale_in_protection)
         if protection is not None:
             self._telemetry.follow_busy(protection.busy_is)
             self._start(protection.run())
-        if spot is not None:
-            self._start(spot.run())
-        try:
-            with suppress(asyncio.CancelledError):
-                await self._until_it_has_left()
-        finally:
-            for each in self._owned:
-                each.stop()
-            await asyncio.gather(*servers, return_exceptions=True)
-            await _cancel([self._main, *self._chores])
-        log.info("worker.stopped", worker_id=self.worker_id)
 
     async def _work(self) -> None:
         for each in self._owned:

@@ -213,7 +213,10 @@ class JobRun:
         """False: outputs are not in the store, and must be brought again."""
         self.course.to(Stage.ENDING)
         self.course.give_up_place()
-        await self.course.write(ending=ending)
+        try:
+            await self.course.write(ending=ending)
+        except OSError as problem:  # a full disk: then it is said without, and a crash just now would cost the run
+            log.error("journal.not_written", problem=str(problem))
         reached("ending")
         try:
             reply = await say(self.tools.control, ending, token=lambda: self.course.job.lease_token)

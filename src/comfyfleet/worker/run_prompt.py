@@ -202,6 +202,7 @@ async def bring_outputs(course: Course, done: Completed) -> list[wire.Output]:
                 transfer=course.tools.transfer,
                 mint=mint,
                 folder=await course.folder(),
+                locate=course.tools.servers.files[place.server].locate,
             )
         except AnswerTooLarge:
             raise

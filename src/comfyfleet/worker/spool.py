@@ -1,10 +1,15 @@
-"""A file that is sent on while it still arrives: its reader waits where the writer is, and can begin again."""
+"""Files on their way out: one that still arrives, whose reader waits where its writer is; one that is there already.
+
+Both can be read again from the first byte, by whoever was cut.
+"""
 
 import asyncio
+import hashlib
 import os
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from comfyfleet.comfy.model import Arrival, FetchedFile
 from comfyfleet.worker.landing import CHUNK_BYTES
@@ -79,3 +84,32 @@ class Spool:
             self._task.result()  # raises what stopped it
             raise EOFError("the file ended before its told length")
         await self._news.wait()
+
+
+class OnDisk:
+    """A file that the server saved on this machine. Hashed as it is read."""
+
+    def __init__(self, path: Path, size_bytes: int) -> None:
+        self._path, self.size_bytes = path, size_bytes
+        self._digest = hashlib.sha256()
+
+    @property
+    def sha256(self) -> str:
+        """Of what was read last."""
+        return self._digest.hexdigest()
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        self._digest = hashlib.sha256()
+        left = self.size_bytes
+        with self._path.open("rb") as file:
+            while left:
+                chunk = await asyncio.to_thread(self._read, file, min(CHUNK_BYTES, left))
+                if not chunk:
+                    raise EOFError("the file became shorter while it was read")
+                left -= len(chunk)
+                yield chunk
+
+    def _read(self, file: BinaryIO, size_bytes: int) -> bytes:
+        chunk = file.read(size_bytes)
+        self._digest.update(chunk)
+        return chunk

@@ -13,7 +13,22 @@ async def together(*wanted: Awaitable[T]) -> list[T]:
     try:
         return await asyncio.gather(*tasks)
     except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*tasks)
         raise
+
+
+async def end(*tasks: asyncio.Future[T]) -> None:
+    """Cancelled, and over: whoever is cancelled while waiting for that waits on, and is cancelled then."""
+    was_cancelled = False
+    for task in tasks:
+        task.cancel()
+    while left := [task for task in tasks if not task.done()]:
+        try:
+            await asyncio.wait(left)
+        except asyncio.CancelledError:
+            was_cancelled = True
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # seen
+    if was_cancelled:
+        raise asyncio.CancelledError

@@ -67,7 +67,7 @@ async def test_the_start_command_names_the_fleet_and_holds_no_secret(depot: Depo
     found = await depot.ask("GET", f"/fleets/{depot.fleet.id}/start-command")
     secret, *words = shlex.split(found["command"])
     assert secret == "COMFYFLEET_FLEET_SECRET=<paste a fleet secret>"
-    assert shlex.join(words) == "comfyfleet worker --url http://localhost --fleet video --stage production"
+    assert shlex.join(words) == "comfyfleet worker --control-plane http://localhost --fleet video --stage production"
 
 
 async def test_a_retired_secret_no_longer_registers(depot: Depot) -> None:

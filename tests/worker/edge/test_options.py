@@ -1,11 +1,20 @@
 """Settings of a worker: where they come from, which wins, and what is said when they make no sense."""
 
+import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from comfyfleet.cli.errors import exit_code
+from comfyfleet.cli.main import app
+from comfyfleet.fleet import Fleet, start_command
 from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.kernel.ids import FleetId, new_id
+from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import load_settings
 from comfyfleet.worker.load_options import WorkerSettingsError, load_worker_settings
 
@@ -120,3 +129,31 @@ def test_a_typo_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("COMFYFLEET_SERVRES")
     monkeypatch.setenv("COMFYFLEET_UPKEEP", "true")
     assert load_worker_settings(also_known=["upkeep"], **ENOUGH).fleet == "video", "a server's setting is no typo"
+
+
+def test_the_command_line_refuses_what_makes_no_sense_and_tells_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMFYFLEET_FLEET_SECRET", "cfs_hidden")
+    flags = ["worker", "--fleet", "video", "--server", "http://me:cfs_hidden@host:1/?x"]
+    error = CliRunner().invoke(app, flags).exception
+    assert isinstance(error, WorkerSettingsError)
+    assert "servers: leave away what follows" in error.message
+    assert "cfs_hidden" not in error.message
+    assert exit_code(error) == 2
+
+
+def test_the_command_that_operators_are_given_is_one_that_the_worker_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Fleet(FleetId(new_id()), "video", "production", "Video", datetime.now(UTC))
+    variable, program, *words = shlex.split(
+        start_command(made, control_plane_url="https://fleet.example.com", secret=Secret("cfs_x"))
+    )
+    assert (program, words.pop(0)) == ("comfyfleet", "worker")
+    monkeypatch.setenv(*variable.split("=", 1))
+    command = typer.main.get_command(app).commands["worker"]  # type: ignore[attr-defined]
+    said = {name: value for name, value in command.make_context("worker", words).params.items() if value}
+    settings = load_worker_settings(**said)
+    assert (settings.control_plane_url, settings.fleet, settings.stage) == (
+        "https://fleet.example.com",
+        "video",
+        "production",
+    )
+    assert settings.secret().reveal() == "cfs_x"

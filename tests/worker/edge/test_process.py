@@ -1,5 +1,6 @@
 """`comfyfleet worker` as a real process: it works, tells how it is, hears signals, and owns its ComfyUI."""
 
+import asyncio
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ import httpx2
 
 from tests.engines import EngineProcess
 from tests.server import free_port
+from tests.worker.edge.metadata_server import ACTION, a_metadata_server
 from tests.worker.plant import FLEET, STAGE, Plant
+from tests.worker.workers import eventually
 
 COMMAND = [sys.executable, "-m", "comfyfleet", "worker"]
-HIDDEN = "a-fleet-secret-that-nobody-should-see"
 
 
 class Started:
@@ -52,14 +55,18 @@ class Started:
 
 
 @contextmanager
-def a_started_worker(plant: Plant, folder: Path, *flags: str, **environment: str) -> Iterator[Started]:
+def a_started_worker(
+    plant: Plant, folder: Path, *flags: str, name: str | None = "", **environment: str
+) -> Iterator[Started]:
+    """Named after its folder, or not at all."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if name in os.environ}
     secret = folder / "secret"
     secret.write_text(f"{plant.fleet_secret}\n")
     port, log = free_port(), folder / "worker.log"
     said = [
         *("--control-plane", plant.url, "--fleet-secret-file", str(secret), "--fleet", FLEET, "--stage", STAGE),
-        *("--worker-id", folder.name, "--home", str(folder / "home"), "--port", str(port), "--log-format", "json"),
+        *(() if name is None else ("--worker-id", name or folder.name)),
+        *("--home", str(folder / "home"), "--port", str(port), "--log-format", "json"),
     ]
     settings = {"COMFYFLEET_CLOUD_MACHINE": "none", "COMFYFLEET_DISK_FREE_BYTES_MIN": "0", **environment}
     with (
@@ -114,6 +121,30 @@ def test_the_second_signal_gives_the_job_back_and_no_attempt_is_spent(
     assert plant.client.post(f"/api/ai-jobs/{job_id}/cancel").status_code == 200
 
 
+async def test_a_spot_notice_gives_back_what_cannot_end_in_time_and_the_name_is_the_instances(
+    plant: Plant, engine_process: EngineProcess, tmp_path: Path
+) -> None:
+    instance = "i-0123456789abcdef0"
+    async with a_metadata_server() as metadata:
+        metadata.says["/latest/meta-data/instance-id"] = instance.encode()
+        metadata.says["/latest/meta-data/placement/region"] = b"eu-central-1"
+        environment = {
+            "COMFYFLEET_METADATA_URL": metadata.url,
+            "COMFYFLEET_CLOUD_MACHINE": "ec2",
+            "COMFYFLEET_SCALE_IN_PROTECTION": "off",
+        }
+        with a_started_worker(plant, tmp_path, "--server", engine_process.url, name=None, **environment) as worker:
+            await eventually(worker.is_well, "it polls")
+            job_id = await asyncio.to_thread(plant.order, seconds=600.0, steps=1200)
+            await eventually(lambda: runs(plant, job_id), "it runs")
+            soon = (datetime.now(UTC) + timedelta(seconds=14)).strftime("%Y-%m-%dT%H:%M:%SZ")
+            metadata.says[ACTION] = json.dumps({"action": "terminate", "time": soon}).encode()
+            assert await asyncio.to_thread(worker.process.wait, 60) == 0, worker.text
+    assert (plant.dispatch(job_id)["status"], plant.spent(job_id)) == ("queued", 0)
+    assert plant.rows("select status from comfyui_workers where worker_id = ?", instance) == [{"status": "gone"}]
+    assert plant.client.post(f"/api/ai-jobs/{job_id}/cancel").status_code == 200
+
+
 def test_an_owned_engine_is_started_survives_a_killed_worker_and_stops_with_the_next(
     plant: Plant, tmp_path: Path
 ) -> None:
@@ -148,12 +179,3 @@ def test_a_worker_that_never_reached_the_control_plane_stops_at_the_first_signal
         assert (found["code"], found["status"]) == (503, "starting")
         worker.send(signal.SIGTERM)
         assert worker.process.wait(60) == 0, worker.text
-
-
-def test_settings_that_make_no_sense_stop_the_start_and_tell_no_secret(tmp_path: Path) -> None:
-    environment = {**os.environ, "COMFYFLEET_FLEET_SECRET": HIDDEN}
-    flags = ["--fleet", "video", "--server", f"http://me:{HIDDEN}@host:1/?x"]
-    done = subprocess.run([*COMMAND, *flags], env=environment, cwd=tmp_path, capture_output=True, timeout=60, text=True)
-    assert done.returncode == 2
-    assert "servers: leave away what follows" in done.stderr
-    assert HIDDEN not in done.stderr + done.stdout

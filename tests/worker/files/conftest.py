@@ -12,6 +12,11 @@ from tests.worker.files.far_store import FarStore
 QUICK = TransferLimits(patience_s=60, base_s=0.01, ceiling_s=0.05)
 
 
+@pytest.fixture(autouse=True)
+def cleared() -> None:
+    """Most tests here need no control plane, so none is started to be cleared."""
+
+
 @pytest.fixture
 async def store() -> AsyncIterator[FarStore]:
     async with FarStore() as found:

@@ -213,6 +213,26 @@ async def test_a_jobs_files_come_together(
     assert await cache.shrink(0) == 100 * KIB
 
 
+async def test_urls_that_ran_out_are_renewed_for_both_kinds(
+    cache: AssetCache, store: FarStore, transfer: Transfer, tmp_path: Path
+) -> None:
+    fresh = {"mask": an_asset(store, "mask"), "clip": an_asset(store, "clip")}
+    old = [
+        Asset(name="mask", url="/old-mask", content_hash=fresh["mask"].content_hash),
+        Asset(name="clip", url="/old-clip"),
+    ]
+    store.expired |= {"/old-mask", "/old-clip"}
+
+    async def renew(asset: Asset) -> str:
+        return fresh[asset.name].url
+
+    given = {"cache": cache, "transfer": transfer, "folder": tmp_path / "work", "renew": renew}
+    async with fetched_assets(old, **given) as paths:
+        assert {name: path.read_bytes() for name, path in paths.items()} == {
+            name: store.objects[f"/{name}"] for name in fresh
+        }
+
+
 async def test_one_file_that_is_missing_stops_all_and_holds_nothing(
     cache: AssetCache, store: FarStore, transfer: Transfer, tmp_path: Path
 ) -> None:

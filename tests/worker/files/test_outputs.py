@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import AsyncIterator, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from comfyfleet.comfy.model import Completed, OutputFile, new_prompt
 from comfyfleet.comfy.self_hosted import SelfHosted
 from comfyfleet.kernel.errors import LeaseLost
 from comfyfleet.wire.worker_v1 import OUTPUT_BYTES_MAX, OutputUrl, WantedOutput
+from comfyfleet.worker.clean import ServerFiles
 from comfyfleet.worker.outputs import OutputEmpty, OutputTooLarge, deliver_outputs
+from comfyfleet.worker.prepare import Mark, mark_saves
+from comfyfleet.worker.server_folders import ServerFolders
 from comfyfleet.worker.transfer import Transfer
 from tests.engines import RunningEngine, an_engine
 from tests.worker.files.far_store import FarStore
@@ -159,6 +163,29 @@ async def test_it_is_sent_on_while_it_still_arrives(
                 await asyncio.sleep(0.01)
         hold.set()
         assert len(store.puts[(await delivering)[0].path]) == 8 * MIB
+
+
+async def test_what_lies_on_this_machine_is_not_fetched(
+    server: SelfHosted, store: FarStore, transfer: Transfer, tmp_path: Path
+) -> None:
+    mark = Mark("one", date(2026, 11, 16))
+    graph = {node: each for node, each in GRAPH.items() if node in "12"}
+    outputs = await made(server, mark_saves(graph, mark), "2")
+    files = ServerFiles(ServerFolders.of(tmp_path / "comfyui"))
+    await server.close()  # nobody answers there any more
+    store.cuts.append(100)
+    given = {"transfer": transfer, "mint": Minting(store), "folder": tmp_path / "work", "locate": files.locate}
+    delivered = await deliver_outputs(outputs, connector=server, **given)
+    folder = tmp_path / "comfyui" / "output" / mark.folder / "a"
+    for each, output in zip(delivered, outputs, strict=True):
+        content = (folder / output.filename).read_bytes()
+        assert store.puts[each.path] == content
+        assert each.sha256 == hashlib.sha256(content).hexdigest()
+    stranger = OutputFile("1", "images", "passwd", subfolder="comfyfleet/../../..", type="output")
+    foreign = OutputFile("1", "images", "x.png", subfolder="", type="output")
+    (tmp_path / "comfyui" / "output" / "x.png").write_bytes(b"x")
+    (tmp_path / "passwd").write_bytes(b"x")
+    assert files.locate(stranger) is files.locate(foreign) is None
 
 
 async def test_nothing_is_delivered_under_a_lost_lease_and_nothing_stays(
