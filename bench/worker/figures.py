@@ -93,8 +93,8 @@ def resident(bench: Bench) -> None:
     report.add({"rss_mb": found.most_mb, "rss_few_mb": found.few_mb, "rss_many_mb": found.many_mb})
     large_mb = scale.large_bytes // MB
     report.notes.append(
-        f"rss_mb: the worker's peak over {scale.memory_jobs:,} jobs{_instead(scale.memory_jobs, FULL.memory_jobs)} and"
-        f" with an output of {large_mb:,} MB{_instead(large_mb, FULL.large_bytes // MB)};"
+        f"rss_mb: the worker's peak: {scale.memory_jobs:,} small jobs{_instead(scale.memory_jobs, FULL.memory_jobs)}"
+        f" and with an output of {large_mb:,} MB{_instead(large_mb, FULL.large_bytes // MB)};"
         " rss_few and rss_many: after the first tenth of the jobs, and after all"
     )
 
