@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import httpx2
 
@@ -30,23 +29,15 @@ def by_worker(site: Site, jobs: int, seconds: float) -> list[Journey]:
 def journeys(site: Site, ordered: Sequence[str]) -> list[Journey]:
     runs = {run.prompt_id: run for run in site.executions()}
     fetched, sent = site.passed()
-    granted = {str(UUID(row["dispatch_id"])): seconds_of(row["granted_at"]) for row in site.attempts(ordered)}
+    granted = {str(row["dispatch_id"]): row["granted_at"].timestamp() for row in site.attempts(ordered)}
     inputs = match_fetches(granted, fetched)
     found = []
     for job_id, row in site.dispatches(ordered).items():
         run = runs[row["provider_job_id"]]
-        completed = seconds_of(row["finished_at"])
+        completed = row["finished_at"].timestamp()
         visible = site.witness.seen[job_id]
         found.append(Journey(granted[job_id], inputs.get(job_id), run, sent[job_id], completed, visible))
     return found
-
-
-def seconds_of(stored: object) -> float:
-    """As the database keeps a time: microseconds or a text."""
-    if isinstance(stored, int | float):
-        return stored / 1e6
-    found = datetime.fromisoformat(str(stored))
-    return found.replace(tzinfo=found.tzinfo or UTC).timestamp()
 
 
 def by_seed_loop(site: Site, jobs: int, seconds: float) -> list[Execution]:

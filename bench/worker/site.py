@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import httpx2
+import psycopg
 from PIL import Image
+from psycopg.rows import dict_row
 
+from bench.dispatch.ground import SIGNING_KEY, Ground
 from bench.worker.processes import WorkerProcess, a_worker, told_address
 from bench.worker.scale import FILE_BYTES, LINK_BYTES_S
 from bench.worker.timeline import Execution, Passed
 from comfyfleet import fleet
 from comfyfleet.bootstrap import build_house
-from comfyfleet.db import open_database
-from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, upgrade
 from comfyfleet.kernel.errors import SignatureRefused
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import Settings
@@ -33,7 +34,6 @@ from tests.builders import Member, a_member, a_workflow
 from tests.server import ServerProcess, server_process
 from tests.worker.plant import Plant
 
-KEY = "a key that only measurements sign with"
 EFFECT, FLEET, STAGE, WORKER = "work", "bench", "production", "bench-1"
 ACTIVE_MAX = 1_000
 LEASE_AHEAD_MAX = 5  # the control plane's; a worker takes as many as it is told
@@ -102,7 +102,7 @@ class Site:
 
     def passed(self) -> tuple[list[Passed], dict[str, Passed]]:
         """What came and what went since this was asked last: inputs, and outputs by their job."""
-        signer = GrantSigner(Secret(KEY))
+        signer = GrantSigner(Secret(SIGNING_KEY))
         fetched: list[Passed] = []
         sent: dict[str, Passed] = {}
         for line in self._new_lines("link.jsonl"):
@@ -125,14 +125,15 @@ class Site:
         return [json.loads(line) for line in whole]
 
     def dispatches(self, jobs: Sequence[str]) -> dict[str, dict[str, Any]]:
-        wanted = set(jobs)
-        rows = self.plant.rows("select * from ai_job_dispatches")
-        return {job_id: row for row in rows if (job_id := str(UUID(row["id"]))) in wanted}
+        found = self._rows("SELECT * FROM ai_job_dispatches WHERE id = ANY(%s)", jobs)
+        return {str(row["id"]): row for row in found}
 
     def attempts(self, jobs: Sequence[str]) -> list[dict[str, Any]]:
-        wanted = set(jobs)
-        rows = self.plant.rows("select * from dispatch_attempts")
-        return [row for row in rows if str(UUID(row["dispatch_id"])) in wanted]
+        return self._rows("SELECT * FROM dispatch_attempts WHERE dispatch_id = ANY(%s)", jobs)
+
+    def _rows(self, statement: LiteralString, jobs: Sequence[str]) -> list[dict[str, Any]]:
+        with psycopg.connect(self.plant.settings.central_url(), row_factory=dict_row) as connection:
+            return connection.execute(statement, [[UUID(job_id) for job_id in jobs]]).fetchall()
 
 
 class Witness:
@@ -181,9 +182,11 @@ def wait_for(look: Callable[[], bool], what: str, *, within_s: float, every_s: f
 
 
 @contextmanager
-def open_site(folder: Path, *, link_bytes_s: float = LINK_BYTES_S, file_bytes: int = FILE_BYTES) -> Iterator[Site]:
+def open_site(ground: Ground, *, link_bytes_s: float = LINK_BYTES_S, file_bytes: int = FILE_BYTES) -> Iterator[Site]:
+    """On ground that was migrated."""
+    folder = ground.folder
     with ExitStack() as stack:
-        server, settings = stack.enter_context(_control_plane(folder))
+        server, settings = stack.enter_context(_control_plane(ground))
         secret, member = asyncio.run(_furnish(settings))
         plant = Plant(server, settings, secret, member)
         stack.callback(plant.client.close)
@@ -199,16 +202,13 @@ def open_site(folder: Path, *, link_bytes_s: float = LINK_BYTES_S, file_bytes: i
 
 
 @contextmanager
-def _control_plane(folder: Path) -> Iterator[tuple[ServerProcess, Settings]]:
-    databases = {
-        history.name: f"sqlite:///{folder / history.name}.sqlite" for history in (CENTRAL_HISTORY, TENANT_HISTORY)
-    }
-    asyncio.run(_migrate(databases))
-    pools = {"main": databases[TENANT_HISTORY.name]}
+def _control_plane(ground: Ground) -> Iterator[tuple[ServerProcess, Settings]]:
+    central_url = ground.central("worker_central")
+    pools = {"main": ground.cluster.create("worker_pool", template="bench_tenant")}
     given = {
-        "DATABASE_URL": databases[CENTRAL_HISTORY.name],
+        "DATABASE_URL": central_url,
         "POOLS": json.dumps(pools),
-        "SECRET_KEY": KEY,
+        "SECRET_KEY": SIGNING_KEY,
         "LOG_LEVEL": "warning",
         "LEASE_AHEAD": str(LEASE_AHEAD_MAX),
         "MAX_ACTIVE_JOBS_PER_USER": str(ACTIVE_MAX),
@@ -216,26 +216,15 @@ def _control_plane(folder: Path) -> Iterator[tuple[ServerProcess, Settings]]:
         "REQUESTS_PER_MINUTE_PER_KEY": "1000000",
         "REQUESTS_PER_MINUTE_PER_TENANT": "1000000",
     }
-    home = folder / "server"
+    home = ground.folder / "server"
     home.mkdir()
     with server_process(home, **given) as server:
         yield (
             server,
             Settings(
-                home=server.home,
-                database_url=given["DATABASE_URL"],
-                pools=pools,
-                secret_key=KEY,
-                public_url=server.url,
+                home=server.home, database_url=central_url, pools=pools, secret_key=SIGNING_KEY, public_url=server.url
             ),
         )
-
-
-async def _migrate(databases: dict[str, str]) -> None:
-    for history in (CENTRAL_HISTORY, TENANT_HISTORY):
-        database = open_database(history.name, databases[history.name])
-        await upgrade(database, history)
-        await database.close()
 
 
 async def _furnish(settings: Settings) -> tuple[str, Member]:

@@ -15,7 +15,6 @@ from bench.worker import memory
 from bench.worker.engine import TEMPLATE, BenchWork, Diary
 from bench.worker.figures import FIGURES
 from bench.worker.link import Exchange, Link, Throttle
-from bench.worker.loads import seconds_of
 from bench.worker.scale import FILE_BYTES, FULL, LINK_BYTES_S, MB, QUICK
 from bench.worker.site import GRAPH, PROPERTIES, picture_of
 from bench.worker.targets import BESIDE, TARGETS
@@ -98,11 +97,6 @@ def test_percentiles_of_few_are_near_the_largest() -> None:
 def test_inputs_belong_to_the_lease_before_them() -> None:
     passed = [Passed(2.1, 2.5, 2.5), Passed(1.1, 1.5, 1.5)]
     assert match_fetches({"late": 2.0, "early": 1.0, "none": 9.0}, passed) == {"late": passed[0], "early": passed[1]}
-
-
-def test_times_of_the_database_are_seconds() -> None:
-    assert seconds_of("2026-11-16 05:00:00.500000") == seconds_of("2026-11-16T05:00:00.500000+00:00")
-    assert seconds_of(1_500_000) == 1.5
 
 
 def test_the_link_carries_so_many_bytes_a_second_and_makes_good_a_late_timer() -> None:
