@@ -50,8 +50,8 @@ def busy(bench: Bench) -> None:
         f" them {scale.beside_10s} and {scale.beside_1s} by the seed's loop and by the server's own queue (limit_busy)"
     )
     report.notes.append(
-        f"link: a TCP proxy between worker and control plane, object routes and API alike, {LINK_BYTES_S / MB:g} MB/s"
-        " each way over all connections; idle_…: what the server waited for (its own time between two prompts,"
+        f"link: a TCP proxy between worker and control plane, {LINK_BYTES_S / MB:g} MB/s each way over all connections"
+        " (calls of a few kB pass by the files); idle_…: what the server waited for (its own time between two prompts,"
         " a lease, the link, the worker)"
     )
     report.notes.append(

@@ -99,13 +99,15 @@ def test_inputs_belong_to_the_lease_before_them() -> None:
     assert match_fetches({"late": 2.0, "early": 1.0, "none": 9.0}, passed) == {"late": passed[0], "early": passed[1]}
 
 
-def test_the_link_carries_so_many_bytes_a_second_and_makes_good_a_late_timer() -> None:
+def test_the_link_carries_so_many_bytes_a_second_and_makes_good_that_it_was_woken_late() -> None:
     now = 100.0
-    throttle = Throttle(1000.0, now=lambda: now)
-    waits = [throttle.reserve(100) for _ in range(5)]
-    assert waits == pytest.approx([0.08, 0.18, 0.28, 0.38, 0.48])
-    now += 0.49
-    assert throttle.reserve(100) == pytest.approx(0.09)
+    throttle = Throttle(1_000_000.0, now=lambda: now)
+    assert [throttle.reserve(100_000) for _ in range(3)] == pytest.approx([0.1, 0.2, 0.3])
+    now += 0.35
+    assert throttle.reserve(100_000) == pytest.approx(0.05)
+    assert throttle.reserve(100) == 0.0
+    now += 5.0
+    assert throttle.reserve(100_000) == pytest.approx(0.1)
 
 
 def test_the_link_writes_down_objects_and_nothing_else() -> None:
@@ -147,7 +149,7 @@ async def test_what_goes_in_at_one_end_comes_out_at_the_other(tmp_path: Path) ->
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /objects/x HTTP/1.1\r\n\r\n")
         assert (await reader.read()).endswith(bytes(300_000))
-        assert time.monotonic() - began >= 0.07, "0.1 s, less what a late timer may make good"
+        assert time.monotonic() - began >= 0.09
         writer.close()
         link.cancel()
         await asyncio.gather(link, return_exceptions=True)
