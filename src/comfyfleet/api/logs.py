@@ -67,6 +67,9 @@ def configure_logs(style: Literal["auto", "json", "console"], level: str) -> Non
         logging.getLogger(name).propagate = True
     # Our own request events say more, with the route instead of the raw path.
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
+    # A line for each request of ours: a worker makes a dozen for a job, and says itself what became of it.
+    for name in ("httpx2", "httpcore2"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     # At their debug level these write whole statements and signed requests, values and all.
     for name in ("alembic", "aiosqlite", "boto3", "botocore", "httpcore2", "httpx2", "s3transfer", "urllib3"):
         logging.getLogger(name).setLevel(logging.WARNING)

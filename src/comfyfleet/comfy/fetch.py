@@ -58,6 +58,9 @@ async def keep(
         digest.update(chunk)
 
     with _appearing_whole(to) as (part, file):
+        if tell is not None and of_bytes is not None:
+            # How long it will be is known before its first byte: a place for it can be asked for meanwhile.
+            tell(Arrival(part, 0, of_bytes))
         async for chunk in chunks:
             size_bytes += len(chunk)
             await asyncio.to_thread(take, chunk)
