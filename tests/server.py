@@ -118,9 +118,10 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def server_process(folder: Path, *arguments: str, port: int | None = None, **settings: str) -> Iterator[ServerProcess]:
-    """The control plane alone, unless `arguments` say otherwise."""
-    server = ServerProcess(folder, free_port() if port is None else port, settings, arguments or ("--no-engine",))
+def server_process(folder: Path, *arguments: str, **settings: str) -> Iterator[ServerProcess]:
+    """The control plane alone, unless `arguments` say otherwise; on a free port, unless `port` does."""
+    port = int(settings.pop("port")) if "port" in settings else free_port()
+    server = ServerProcess(folder, port, settings, arguments or ("--no-engine",))
     try:
         server.start()
         yield server

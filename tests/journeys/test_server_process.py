@@ -215,6 +215,6 @@ def test_a_port_that_is_taken_is_said_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_port_0_takes_a_free_one_and_prints_it(tmp_path: Path) -> None:
-    with server_process(tmp_path, port=0) as server:
+    with server_process(tmp_path, port="0") as server:
         assert server.port != 0
         assert f"http://127.0.0.1:{server.port}" in server.out
