@@ -47,6 +47,7 @@ class ServerProcess:
     folder: Path
     port: int
     settings: dict[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ("--no-engine",)
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -72,7 +73,10 @@ class ServerProcess:
     def start(self) -> None:
         with (self.folder / "out.txt").open("wb") as out, (self.folder / "err.txt").open("wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "comfyfleet", "up", "--home", str(self.home), "--port", str(self.port)],
+                [
+                    *(sys.executable, "-m", "comfyfleet", "up", *self.arguments),
+                    *("--home", str(self.home), "--port", str(self.port)),
+                ],
                 env=environment(self.folder, **self.settings),
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
@@ -113,8 +117,9 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def server_process(folder: Path, *, port: int | None = None, **settings: str) -> Iterator[ServerProcess]:
-    server = ServerProcess(folder, free_port() if port is None else port, settings)
+def server_process(folder: Path, *arguments: str, port: int | None = None, **settings: str) -> Iterator[ServerProcess]:
+    """The control plane alone, unless `arguments` say otherwise."""
+    server = ServerProcess(folder, free_port() if port is None else port, settings, arguments or ("--no-engine",))
     try:
         server.start()
         yield server

@@ -58,7 +58,7 @@ def take(address: str) -> None:
 def server(folder: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "comfyfleet", "up", "--port", str(port)]
+    command = [sys.executable, "-m", "comfyfleet", "up", "--no-engine", "--port", str(port)]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://localhost:{port}"
     try:

@@ -162,10 +162,20 @@ class Settings(BaseSettings):
     )
     upkeep: bool = Field(True, description="Run the upkeep loops in this process. At least one replica must.")
 
+    engine: bool = Field(
+        True,
+        description="`comfyfleet up` starts the built-in engine and a worker on it, and sets up a demo. "
+        "Off: the control plane alone.",
+    )
+    engine_port: int = Field(0, ge=0, le=65535, description="Port of that engine, on 127.0.0.1; 0 takes a free one.")
+    comfyui: str | None = Field(
+        None, description="A ComfyUI that `comfyfleet up` uses instead, such as `http://127.0.0.1:8188`."
+    )
+
     log_format: Literal["auto", "json", "console"] = Field("auto", description="`auto`: console on a terminal.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least level to log.")
 
-    @field_validator("public_url", "replica_url", "s3_endpoint_url")
+    @field_validator("public_url", "replica_url", "s3_endpoint_url", "comfyui")
     @classmethod
     def _is_a_web_address(cls, value: str | None) -> str | None:
         if value is None:

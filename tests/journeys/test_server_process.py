@@ -205,7 +205,7 @@ def test_killed_in_the_middle_it_starts_again_with_everything_it_answered(server
 def test_a_port_that_is_taken_is_said_in_one_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = run_command(tmp_path, "up", "--home", str(tmp_path / "home"), "--port", str(port))
+        done = run_command(tmp_path, "up", "--no-engine", "--home", str(tmp_path / "home"), "--port", str(port))
     assert done.returncode not in (0, None)
     assert f"127.0.0.1:{port}" in done.stderr
     assert "--port" in done.stderr

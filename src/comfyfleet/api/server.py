@@ -1,5 +1,7 @@
 """Run the application until a signal, then stop quickly even with streams open."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from types import FrameType
 
 import uvicorn
@@ -7,19 +9,47 @@ from fastapi import FastAPI
 
 from comfyfleet.api.stopping import Stopping
 
+LeaveFirst = Callable[[], Awaitable[None]]
+
 
 class Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, stopping: Stopping) -> None:
+    """`leave_first` is awaited between the first signal and the stop: for those who need the server to leave well.
+    A second signal does not wait for it."""
+
+    def __init__(self, config: uvicorn.Config, stopping: Stopping, leave_first: LeaveFirst | None) -> None:
         super().__init__(config)
-        self._stopping = stopping
+        self._stopping, self._leave_first = stopping, leave_first
+        self._leaving: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Streams never end by themselves: tell them before uvicorn starts to wait for them."""
         self._stopping.announce()
-        super().handle_exit(sig, frame)
+        if self._leave_first is None or self._leaving is not None:
+            super().handle_exit(sig, frame)
+            return
+        # A signal may come in the middle of the loop's own code; its handler runs in the loop's thread.
+        asyncio.get_running_loop().call_soon_threadsafe(self._begin_to_leave, sig, self._leave_first)
+
+    def _begin_to_leave(self, sig: int, leave_first: LeaveFirst) -> None:
+        if self._leaving is None:
+            self._leaving = asyncio.create_task(self._leave(sig, leave_first), name="leave-first")
+
+    async def _leave(self, sig: int, leave_first: LeaveFirst) -> None:
+        try:
+            await leave_first()
+        finally:
+            super().handle_exit(sig, None)
 
 
-def build_server(app: FastAPI, *, host: str, port: int, grace_s: float, trusted_proxies: list[str]) -> Server:
+def build_server(
+    app: FastAPI,
+    *,
+    host: str,
+    port: int,
+    grace_s: float,
+    trusted_proxies: list[str],
+    leave_first: LeaveFirst | None = None,
+) -> Server:
     config = uvicorn.Config(
         app,
         host=host,
@@ -29,4 +59,4 @@ def build_server(app: FastAPI, *, host: str, port: int, grace_s: float, trusted_
         timeout_graceful_shutdown=max(1, round(grace_s)),
         forwarded_allow_ips=trusted_proxies,
     )
-    return Server(config, app.state.stopping)
+    return Server(config, app.state.stopping, leave_first)

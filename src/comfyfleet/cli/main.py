@@ -58,11 +58,22 @@ Home = Annotated[Path | None, typer.Option(help="Folder for all files.")]
 
 
 @app.command("up")
-def up(host: Host = None, port: Port = None, home: Home = None) -> None:
+def up(
+    host: Host = None,
+    port: Port = None,
+    home: Home = None,
+    comfyui: Annotated[
+        str | None, typer.Option(help="A ComfyUI to use instead of the built-in engine: its URL.")
+    ] = None,
+    engine_port: Annotated[
+        int | None, typer.Option(help="Port of the built-in engine; a free one if not said.")
+    ] = None,
+    engine: Annotated[bool | None, typer.Option("--engine/--no-engine", help="Off: the control plane alone.")] = None,
+) -> None:
     """Start everything on embedded defaults, set up on the first start."""
-    from comfyfleet.cli.serve import run_embedded  # the web stack loads only where it runs
+    from comfyfleet.cli.up import run_embedded  # the web stack loads only where it runs
 
-    run_embedded(host=host, port=port, home=home)
+    run_embedded(host=host, port=port, home=home, comfyui=comfyui, engine_port=engine_port, engine=engine)
 
 
 @app.command("serve")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Executable, Row
+from sqlalchemy import Delete, Executable, Row, Update
 from sqlalchemy.exc import MultipleResultsFound, NoResultFound
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -54,8 +54,8 @@ class _Tx:
         """How many rows it touched."""
         plan = plan_of(statement, self._connection)
         if plan is None:
-            return (await self._connection.execute(statement, values | self._bound)).rowcount
-        return int((await self._send(plan, values)).rowcount)
+            return _counted(statement, (await self._connection.execute(statement, values | self._bound)).rowcount)
+        return _counted(statement, (await self._send(plan, values)).rowcount)
 
     async def _run_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
         if len(rows) == 1:
@@ -70,6 +70,13 @@ class _Tx:
         if self._driver is None:
             self._driver = (await self._connection.get_raw_connection()).driver_connection
         return await plan.run(self._driver, values | self._bound)
+
+
+def _counted(statement: Executable, rows: int) -> int:
+    """SQLite counts nothing for a statement that begins with WITH, and a guard that reads -1 guards nothing."""
+    if rows < 0 and isinstance(statement, Update | Delete):
+        raise RuntimeError("the driver did not count the rows: let the statement return them, and count those")
+    return rows
 
 
 class ControlTx(_Tx):

@@ -8,7 +8,7 @@ import pytest
 from comfyfleet import fleet
 from comfyfleet.db.dialect import now
 from comfyfleet.db.tables import upkeep_ticks, waiting_reasons, worker_audit_log
-from comfyfleet.dispatch import Dispatch, FailureClass, Holder, QueueRules, waiting
+from comfyfleet.dispatch import Dispatch, FailureClass, Holder, QueueRules, outages, waiting
 from comfyfleet.fleet import FleetRules, NewWorker, Sighting, Worker, WorkerStatus
 from comfyfleet.house import House
 from comfyfleet.jobs import JobStatus
@@ -77,6 +77,17 @@ async def test_i6_after_an_outage_every_lease_gets_a_life_more(world: World, clo
     assert await status_of(world) == "leased"
     assert await world.pass_time(clock, world.house.queue_rules.lease_ttl_s - 5) == 0
     assert await world.pass_time(clock, 10) == 1, "only a life: a dead worker's lease ends all the same"
+
+
+async def test_i6_those_that_were_spared_are_counted(world: World) -> None:
+    async def spare() -> int:
+        async with world.house.control_tx() as tx:
+            return await outages.spare_leases(tx, rules=world.house.queue_rules)
+
+    await world.queued()
+    before = await spare()
+    await world.lease()
+    assert (before, await spare()) == (0, 1)
 
 
 @pytest.mark.parametrize("ttl_s", [1.0, 3.0, 12.0, 90.0])

@@ -7,4 +7,4 @@ from comfyfleet.dispatch.outages import sql
 
 async def spare_leases(tx: ControlTx, *, rules: QueueRules) -> int:
     """Every open lease lives one more TTL from now, and none beyond its run deadline. How many were lengthened."""
-    return await tx.run(sql.spare_leases(ttl_s=rules.lease_ttl_s))
+    return len(await tx.all(sql.spare_leases(ttl_s=rules.lease_ttl_s)))

@@ -22,4 +22,5 @@ def spare_leases(*, ttl_s: float) -> sa.Update:
         sa.update(d)
         .where(*short, d.c.id.in_(sa.select(free.c.id)))
         .values(lease_expires_at=sa.case((until < d.c.deadline_at, until), else_=d.c.deadline_at))
+        .returning(d.c.id)
     )

@@ -9,3 +9,4 @@ AND ai_job_dispatches.lease_expires_at < (strftime('%Y-%m-%dT%H:%M:%f', 'now', (
 AND ai_job_dispatches.lease_expires_at < ai_job_dispatches.deadline_at
 AND ai_job_dispatches.id IN (SELECT free.id
 FROM free)
+RETURNING id

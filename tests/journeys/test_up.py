@@ -1,0 +1,84 @@
+"""`comfyfleet up` and the processes beside it."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.server import ServerProcess, server_process
+
+PATIENCE_S = 30
+
+
+def wait_until(true: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < until, f"not within {PATIENCE_S} s: {what}"
+        time.sleep(0.05)
+
+
+def logged(server: ServerProcess, event: str) -> list[dict[str, object]]:
+    lines = [json.loads(line) for line in server.errors.splitlines() if line.startswith("{") and line.endswith("}")]
+    return [line for line in lines if line["event"] == event]
+
+
+def process_ids(server: ServerProcess, name: str) -> list[int]:
+    return [int(str(line["process_id"])) for line in logged(server, f"{name}.started")]
+
+
+def lives(process_id: int) -> bool:
+    try:
+        state = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def engine_url(server: ServerProcess) -> str:
+    return str(logged(server, "engine.said")[0]["line"]).split()[2].rstrip(",")
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx2.get(f"{url}/system_stats", timeout=5).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+def test_the_engine_comes_with_it_comes_back_when_it_dies_and_goes_when_it_is_killed(tmp_path: Path) -> None:
+    with server_process(tmp_path, "--engine") as server:
+        url = engine_url(server)
+        assert url in server.out
+        assert answers(url)
+        [first] = process_ids(server, "engine")
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: len(process_ids(server, "engine")) > 1, "a second engine")
+        wait_until(lambda: answers(url), "the engine, at its old address")
+        assert logged(server, "engine.died")[0]["code"] == -signal.SIGKILL
+        second = process_ids(server, "engine")[-1]
+        assert lives(second)
+        server.kill()
+        wait_until(lambda: not lives(second), "the engine's end")
+
+
+def test_without_its_libraries_there_is_a_hint_and_everything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['av'] = None\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with server_process(tmp_path, "--engine") as server:
+        assert "pip install 'comfyfleet[engine]'" in server.out
+        assert httpx2.get(f"{server.url}/readyz").status_code == 200
+        assert not process_ids(server, "engine")
+        assert server.stop() == 0
+
+
+def test_with_a_comfyui_of_ones_own_no_engine_is_started(tmp_path: Path) -> None:
+    with server_process(tmp_path, "--comfyui", "http://127.0.0.1:1/") as server:
+        assert "http://127.0.0.1:1 " in server.out
+        assert not process_ids(server, "engine")
