@@ -29,6 +29,14 @@ from comfyfleet.db.tables.fleet import (
 from comfyfleet.db.tables.jobs import ai_jobs, job_files, submissions
 from comfyfleet.db.tables.ledger import token_transactions, token_wallets
 from comfyfleet.db.tables.live import replicas
+from comfyfleet.db.tables.pipelines import (
+    candidates,
+    pipeline_run_steps,
+    pipeline_runs,
+    pipelines,
+    run_jobs,
+    votes,
+)
 from comfyfleet.db.tables.storage import files
 from comfyfleet.db.tables.tenants import api_keys, one_time_links, tenants, users, web_sessions
 from comfyfleet.db.tables.videos import videos
@@ -43,6 +51,7 @@ __all__ = [
     "api_keys",
     "audit_head",
     "audit_log",
+    "candidates",
     "comfyui_fleets",
     "comfyui_workers",
     "comfyui_workflow_fleets",
@@ -56,7 +65,11 @@ __all__ = [
     "job_files",
     "lanes",
     "one_time_links",
+    "pipeline_run_steps",
+    "pipeline_runs",
+    "pipelines",
     "replicas",
+    "run_jobs",
     "settlements",
     "submissions",
     "tenant_audit_heads",
@@ -67,6 +80,7 @@ __all__ = [
     "upkeep_ticks",
     "users",
     "videos",
+    "votes",
     "waiting_reasons",
     "web_sessions",
     "webhook_attempts",

@@ -43,6 +43,8 @@ ai_jobs = sa.Table(
     sa.Column("cancel_requested_at", UtcTime(), nullable=True),
     # Hidden from its user. The row stays: the ledger names it.
     sa.Column("deleted_at", UtcTime(), nullable=True),
+    # A step of a pipeline's run: counts against the run's limits, not against its user's.
+    sa.Column("run_id", sa.Uuid(), nullable=True),
     one_of("status", ["queued", "processing", "completed", "failed", "cancelled"]),
     sa.CheckConstraint("reserved_tokens >= 0", name="reserved_not_negative"),
     sa.CheckConstraint(
