@@ -474,7 +474,8 @@ def test_every_error_has_a_status_and_a_code_of_its_own() -> None:
 
 EXPECTED = {
     "not_found": 404, "conflict": 409, "illegal_move": 409, "duplicate_key": 409, "already_exists": 409,
-    "upload_missing": 409, "upload_mismatch": 409, "refused": 422, "insufficient_tokens": 422, "invalid_input": 422,
+    "upload_missing": 409, "upload_mismatch": 409, "nothing_delivered": 409,
+    "refused": 422, "insufficient_tokens": 422, "invalid_input": 422,
     "invalid_cursor": 422, "link_spent": 422, "balance_limit": 422, "rate_limited": 429, "unauthenticated": 401,
     "forbidden": 403, "tenant_suspended": 403, "signature_refused": 403, "unavailable": 503,
     "database_unavailable": 503, "schema_trouble": 503, "storage_unavailable": 503,

@@ -6,13 +6,17 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from comfyfleet import videos
+from comfyfleet import storage, videos, workflows
 from comfyfleet.db.tables import ai_jobs, token_transactions, webhook_events
+from comfyfleet.db.tables import videos as videos_table
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
+from comfyfleet.storage import object_key
+from comfyfleet.workflows import effects
+from comfyfleet.workflows.effects import NewEffect
 from tests.api.asking import fault, row_counts
 from tests.api.ordering import CREDIT, PRICE, Client, Studio, an_effect
-from tests.builders import a_member
+from tests.builders import a_member, an_operator_key
 from tests.database.videos.shelf import a_video, a_written_upload
 
 
@@ -90,36 +94,96 @@ async def test_without_tokens_the_answer_says_how_many_and_nothing_is_left(studi
     assert (await studio.shown(str(studio.video.id)))["status"] == "uploaded"
 
 
+async def in_hand(house: House, delete: Any, thing: Any, studio: Studio) -> None:
+    async with house.tenant_tx(studio.member.tenant) as tx:
+        await delete(tx, thing, studio.member.user.id)
+
+
+async def expire(house: House, video_id: Any) -> None:
+    v = videos_table
+    async with house.pool("main").engine.begin() as connection:
+        await connection.execute(sa.update(v).where(v.c.id == video_id).values(status="expired"))
+
+
 async def test_what_does_not_fit_is_refused_by_its_field_and_leaves_nothing(studio: Studio, house: House) -> None:
     stranger = await a_member(house)
     theirs = await a_video(house, stranger, media_type="image/png")
     pending = await a_written_upload(house, studio.member, "mask.png", "image/png")
-    film = await a_video(house, studio.member)
+    film, old = await a_video(house, studio.member), await a_video(house, studio.member, media_type="image/png")
+    gone, thrown_away = [await a_video(house, studio.member, media_type="image/png") for _ in range(2)]
+    await in_hand(house, videos.delete_video, thrown_away.id, studio)
+    await in_hand(house, storage.delete_file, gone.original_file_id, studio)
+    await expire(house, old.id)
     await an_effect(house, "dream", takes_input=False)
+    await an_effect(house, "off")
+    async with house.control_tx() as tx:
+        await workflows.set_workflow_active(tx, "off-graph", is_active=False)
+        await effects.add_effect(tx, NewEffect("hidden", "Hidden"), workflow="dream-graph")
     cases: list[tuple[dict[str, Any], int, str]] = [
         ({"properties": {}}, 422, "properties.prompt"),
         ({"properties": {"prompt": "x", "stepz": 1}}, 422, "properties.stepz"),
         ({"properties": {"prompt": "x", "steps": 51}}, 422, "properties.steps"),
         ({"properties": {"prompt": "x", "mask": str(pending.id)}}, 422, "properties.mask"),
         ({"properties": {"prompt": "x", "mask": str(theirs.original_file_id)}}, 422, "properties.mask"),
+        ({"properties": {"prompt": "x", "mask": str(gone.original_file_id)}}, 422, "properties.mask"),
+        ({"properties": {"prompt": "x", "mask": str(film.original_file_id)}}, 422, "is video/mp4"),
+        ({"properties": {"prompt": "x", "mask": "no id"}}, 422, "properties.mask"),
+        ({"properties": {"prompt": "x", "steps": "many"}}, 422, "properties.steps"),
+        ({"properties": {"prompt": "x", "steps": 2.5}}, 422, "properties.steps"),
+        ({"properties": {"prompt": 7}}, 422, "properties.prompt"),
         ({"properties": {"prompt": "x", "picture": str(new_id())}}, 422, "properties.picture"),
         ({"properties": {"prompt": "a\0b"}}, 422, "properties"),
         ({"video_id": None}, 422, "video_id"),
         ({"video_id": str(theirs.id)}, 404, "video"),
+        ({"video_id": str(thrown_away.id)}, 404, "video"),
+        ({"video_id": str(gone.id)}, 422, "video_id: this video's upload is not there any more"),
+        ({"video_id": str(old.id)}, 409, "A video that is expired"),
         ({"video_id": str(film.id)}, 422, "properties.picture"),
+        ({"effect": "off"}, 422, "The effect 'off' cannot be used now: its workflow is switched off."),
+        ({"effect": "hidden"}, 404, "effect"),
         ({"effect": "dream"}, 422, "video_id"),
         ({"effect": "unknown"}, 404, "effect"),
         ({"effect": None}, 422, "effect_id"),
         ({"priority": 11}, 422, "priority"),
         ({"webhook_url": "ftp://x"}, 422, "url"),
     ]
-    before = await row_counts(house)
+    before, objects = await row_counts(house), await all_objects(studio)
     for given, status, named in cases:
         answer = await studio.post(**given)
         assert answer.status_code == status, (given, answer.text)
         assert named in str(fault(answer)), (given, answer.text)
     assert await row_counts(house) == before
+    assert await all_objects(studio) == objects
     assert await studio.balance() == CREDIT
+    assert (await studio.shown(str(studio.video.id)))["status"] == "uploaded"
+
+
+async def test_a_job_that_delivers_nothing_is_not_completed(studio: Studio) -> None:
+    job_id = await studio.ordered()
+    lease = await studio.leased()
+    said = {"worker_id": "gpu-1", "dispatch_id": lease["dispatch_id"], "lease_token": lease["lease_token"]}
+    refused = await studio.client.post("/api/worker/complete", json=said, headers=studio.worker)
+    assert (refused.status_code, fault(refused)["code"]) == (409, "nothing_delivered")
+    await studio.settle()
+    assert (await studio.job(job_id))["status"] == "processing"
+    assert (await studio.complete(lease, b"made"))["replayed"] is False
+    await studio.settle()
+    assert (await studio.job(job_id))["status"] == "completed"
+
+
+async def test_an_operator_sets_how_much_priority_a_tenant_may_ask_for(studio: Studio, house: House) -> None:
+    operator = await an_operator_key(house)
+    url = f"/api/admin/tenants/{studio.member.tenant.id}/priority-limit"
+    for limit, asked, status in ((20, 20, 201), (0, 1, 422), (None, 11, 422), (None, 10, 201)):
+        answer = await studio.client.put(url, json={"priority_max": limit}, headers=operator)
+        assert (answer.status_code, answer.json()["priority_max"]) == (200, limit)
+        assert (await studio.post(priority=asked)).status_code == status
+    assert (await studio.client.put(url, json={"priority_max": 101}, headers=operator)).status_code == 422
+    assert (await studio.client.put(url, json={"priority_max": 1}, headers=studio.member.headers)).status_code == 403
+
+
+async def all_objects(studio: Studio) -> list[str]:
+    return await studio.house.store.list_names(object_key("tenants", studio.member.tenant.id, "files"))
 
 
 async def test_a_queued_job_is_cancelled_at_once_and_never_comes_back(studio: Studio) -> None:

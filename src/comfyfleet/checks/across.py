@@ -15,15 +15,18 @@ from comfyfleet.kernel.ids import DispatchId, JobId
 BATCH = 500
 AGREES = ("X1", "a settled dispatch and its job agree")
 PAIRED = ("X2", "every sent submission has a dispatch, every dispatch a job")
+OWN_MAKE = ("V18", "what was delivered was made under the lease that completed it")
 
 
 async def check_across(house: House, pool: str) -> list[Finding]:
-    differing, unpaired = Offenders(), Offenders()
+    differing, unpaired, foreign = Offenders(), Offenders(), Offenders()
     async for batch in _dispatches(house, pool):
         await _compare(house, pool, batch, differing, unpaired)
+        await _require_own_make(house, pool, batch, foreign)
     async for batch in _submissions(house, pool):
         await _require_dispatches(house, pool, batch, unpaired)
-    return [Finding.of(AGREES, pool, differing), Finding.of(PAIRED, pool, unpaired)]
+    found = [(AGREES, differing), (PAIRED, unpaired), (OWN_MAKE, foreign)]
+    return [Finding.of(about, pool, offenders) for about, offenders in found]
 
 
 async def _compare(
@@ -37,6 +40,19 @@ async def _compare(
             unpaired.add(dispatch_id=row.id, tenant_id=row.tenant_id, job_of_tenant=job.tenant_id if job else None)
         elif _differs(row, job):
             differing.add(dispatch_id=row.id, dispatch_status=row.status, job_status=job.status)
+
+
+async def _require_own_make(house: House, pool: str, dispatches: Sequence[Any], foreign: Offenders) -> None:
+    """A dispatch that is settled never changes, so one look is enough."""
+    folders = {
+        row.id: f"tenants/{row.tenant_id}/ai-jobs/{row.id}/{row.done_epoch}-" for row in dispatches if row.settled
+    }
+    if not folders:
+        return
+    async with house.pool_tx(pool, read_only=True) as tx:
+        for row in await tx.all(sql.outputs_by_job(list(folders))):
+            if not row.path.startswith(folders[row.job_id]):
+                foreign.add(job_id=row.job_id, path=row.path, expected=folders[row.job_id])
 
 
 async def _require_dispatches(house: House, pool: str, sent: Sequence[Any], unpaired: Offenders) -> None:

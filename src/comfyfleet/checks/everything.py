@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Iterable
 
-from comfyfleet.checks.across import AGREES, PAIRED, check_across
+from comfyfleet.checks.across import AGREES, OWN_MAKE, PAIRED, check_across
 from comfyfleet.checks.chains import ChainsReport, verify_chains
 from comfyfleet.checks.invariants import CENTRAL, POOL, check_invariants
 from comfyfleet.checks.model import About, Finding, Offenders
@@ -39,7 +39,7 @@ async def _pool(house: House, pool: str) -> list[Finding]:
 
 
 def _asked_of_a_pool() -> list[About]:
-    return [*((each.code, each.says) for each in POOL), AGREES, PAIRED]
+    return [*((each.code, each.says) for each in POOL), AGREES, PAIRED, OWN_MAKE]
 
 
 async def _chains(house: House) -> list[Finding]:

@@ -66,6 +66,17 @@ POOL = (
     ),
     Invariant("V14", "completed is consumed; failed or cancelled is refunded", _always(sql.jobs_with_the_wrong_end)),
     Invariant("V15", "no wallet is overdrawn", _always(sql.overdrawn_wallets)),
+    Invariant("V16", "a key has made one job", _always(sql.keys_of_many_jobs)),
+    Invariant("V17", "a completed job of an effect has one result", _always(sql.completed_without_one_result)),
+    Invariant("V19", "an event says what became of its job", _always(sql.events_that_say_otherwise)),
+    Invariant(
+        "V19b",
+        "no job waits in the outbox for a queue deadline",
+        lambda rules: sql.submissions_left_lying(older_than_s=rules.queue_deadline_s),
+        breaks=False,
+    ),
+    Invariant("V20", "what a job under way takes is stored, and its user's", _always(sql.inputs_that_are_not_there)),
+    Invariant("V21", "a video is processed by a job under way", _always(sql.videos_nobody_works_on)),
 )
 
 

@@ -12,20 +12,28 @@ from comfyfleet.db.tables import (
     comfyui_workers,
     dispatch_attempts,
     failover_blocks,
+    files,
+    job_files,
     settlements,
     submissions,
     tenants,
     token_transactions,
     token_wallets,
+    videos,
+    webhook_events,
 )
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchStatus
+from comfyfleet.jobs import JOB, JobStatus
 from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.ledger import TransactionType
+from comfyfleet.videos import VideoStatus
 
 d, a, s, k, w = ai_job_dispatches, dispatch_attempts, settlements, failover_blocks, comfyui_workers
 j, u, t, p = ai_jobs, submissions, token_transactions, token_wallets
+f, jf, v, e = files, job_files, videos, webhook_events
 
 ENDED = sorted(DISPATCH.terminal)
+UNDER_WAY = sorted(set(JobStatus) - set(JOB.terminal))
 ENDS = (TransactionType.JOB_CONSUME, TransactionType.JOB_REFUND)
 
 
@@ -212,6 +220,68 @@ def overdrawn_wallets() -> sa.Select[Any]:
     return _first(sa.select(p.c.tenant_id, p.c.id, p.c.balance).where(p.c.balance < 0))
 
 
+# ── jobs, their files and what is told of them ──────────────────────────────────────────────
+
+
+def keys_of_many_jobs() -> sa.Select[Any]:
+    return _first(
+        sa.select(j.c.tenant_id, j.c.user_id, j.c.idempotency_key, sa.func.count().label("jobs"))
+        .where(j.c.idempotency_key.is_not(None))
+        .group_by(j.c.tenant_id, j.c.user_id, j.c.idempotency_key)
+        .having(sa.func.count() > 1)
+    )
+
+
+def completed_without_one_result() -> sa.Select[Any]:
+    """What a job made stays written down when its files have expired."""
+    own = sa.and_(jf.c.tenant_id == j.c.tenant_id, jf.c.job_id == j.c.id, jf.c.role == "output", jf.c.is_primary)
+    results = sa.select(sa.func.count()).where(own).scalar_subquery()
+    return _first(
+        sa.select(j.c.tenant_id, j.c.id, results.label("results")).where(
+            j.c.status == JobStatus.COMPLETED, j.c.effect_id.is_not(None), results != 1
+        )
+    )
+
+
+def events_that_say_otherwise() -> sa.Select[Any]:
+    """Once it was queued, a job's start and its end are told, and only the end it came to."""
+    ends = {f"job.{status.value}": status for status in JOB.terminal}
+    other = [sa.and_(e.c.event_type == kind, j.c.status != status) for kind, status in sorted(ends.items())]
+    return _first(
+        sa.select(e.c.tenant_id, e.c.id, e.c.event_type, e.c.subject_id, j.c.status)
+        .select_from(e.outerjoin(j, sa.and_(j.c.tenant_id == e.c.tenant_id, j.c.id == e.c.subject_id)))
+        .where(e.c.event_type.like("job.%"), sa.or_(j.c.id.is_(None), *other))
+    )
+
+
+def submissions_left_lying(*, older_than_s: float) -> sa.Select[Any]:
+    return _first(
+        sa.select(u.c.tenant_id, u.c.job_id, u.c.created_at).where(
+            u.c.sent_at.is_(None), u.c.created_at < seconds_from_now(-older_than_s)
+        )
+    )
+
+
+def inputs_that_are_not_there() -> sa.Select[Any]:
+    there = sa.and_(
+        f.c.tenant_id == jf.c.tenant_id, f.c.id == jf.c.file_id, f.c.user_id == j.c.user_id, f.c.status == "stored"
+    )
+    return _first(
+        sa.select(jf.c.tenant_id, jf.c.job_id, jf.c.file_id)
+        .select_from(jf.join(j, sa.and_(j.c.tenant_id == jf.c.tenant_id, j.c.id == jf.c.job_id)).outerjoin(f, there))
+        .where(jf.c.role == "input", j.c.status.in_(UNDER_WAY), f.c.id.is_(None))
+    )
+
+
+def videos_nobody_works_on() -> sa.Select[Any]:
+    own = sa.select(j.c.id).where(
+        j.c.tenant_id == v.c.tenant_id, j.c.id == v.c.job_id, j.c.video_id == v.c.id, j.c.status.in_(UNDER_WAY)
+    )
+    return _first(
+        sa.select(v.c.tenant_id, v.c.id, v.c.job_id).where(v.c.status == VideoStatus.PROCESSING, ~own.exists())
+    )
+
+
 # ── between the databases ───────────────────────────────────────────────────────────────────
 
 
@@ -226,12 +296,22 @@ def dispatches_by_id(ids: list[DispatchId]) -> sa.Select[Any]:
 
 
 def _dispatches() -> sa.Select[Any]:
-    return sa.select(d.c.id, d.c.tenant_id, d.c.status, d.c.settled_at.is_not(None).label("settled"))
+    return sa.select(d.c.id, d.c.tenant_id, d.c.status, d.c.done_epoch, d.c.settled_at.is_not(None).label("settled"))
 
 
 def jobs_by_id(ids: list[DispatchId]) -> sa.Select[Any]:
     b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
     return sa.select(j.c.id, j.c.tenant_id, j.c.status).join(b, b.c.id == j.c.id)
+
+
+def outputs_by_job(ids: list[DispatchId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
+    return (
+        sa.select(jf.c.job_id, f.c.path)
+        .select_from(b)
+        .join(jf, sa.and_(jf.c.job_id == b.c.id, jf.c.role == "output"))
+        .join(f, sa.and_(f.c.tenant_id == jf.c.tenant_id, f.c.id == jf.c.file_id))
+    )
 
 
 def sent_after(after: JobId | None, *, rows: int) -> sa.Select[Any]:

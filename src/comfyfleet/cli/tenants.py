@@ -73,6 +73,26 @@ def resume(tenant: SlugOrId, as_json: AsJson = False) -> None:
     _move(tenant, TenantEvent.RESUME, as_json=as_json)
 
 
+@app.command("limit-priority")
+def limit_priority(
+    tenant: SlugOrId,
+    priority_max: Annotated[int | None, typer.Argument(help="0 to 100. Left out: as the settings say.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set the highest priority that a tenant's users may ask for."""
+
+    async def work(house: House) -> Tenant:
+        async with house.control_tx() as tx:
+            found = await tenants.find_tenant(tx, tenant)
+            limited = await tenants.limit_priority(tx, found.id, priority_max)
+            await record(house, tx, "tenant.limit_priority", found.id, priority_max=priority_max)
+            return limited
+
+    limited = in_house(work)
+    limit = "what the settings say" if limited.priority_max is None else limited.priority_max
+    print_one(limited, as_json=as_json, sentence=f"Tenant {limited.slug} may ask for priorities up to {limit}.")
+
+
 def _move(name: str, event: TenantEvent, *, as_json: bool) -> None:
     async def work(house: House) -> Tenant:
         async with house.control_tx() as tx:

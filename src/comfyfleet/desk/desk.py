@@ -35,7 +35,7 @@ from comfyfleet.dispatch import (
     QueueRules,
     Report,
 )
-from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, LeaseLost
+from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, LeaseLost, NothingDelivered
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 from comfyfleet.kernel.secret import Secret
 
@@ -171,7 +171,7 @@ class Desk:
         return [{beat.proof.dispatch_id: extended[beat] for beat in call if beat in extended} for call in calls]
 
     async def _complete(self, reports: list[Report]) -> Sequence[Ended | FleetError]:
-        ended: dict[Report, Ended | LeaseLost] = {}
+        ended: dict[Report, Ended | LeaseLost | NothingDelivered] = {}
         async with self._central.control_tx() as tx:
             for part in _apart(reports, lambda report: report.proof.dispatch_id):
                 found = await dispatch.complete_dispatches(tx, part, signer=self._signer)

@@ -15,7 +15,7 @@ from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatu
 from comfyfleet.dispatch.model import Dispatch, Ended, LeaseProof, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner, epoch_of
 from comfyfleet.kernel.backoff import backoff_s
-from comfyfleet.kernel.errors import LeaseLost, NotFound
+from comfyfleet.kernel.errors import LeaseLost, NotFound, NothingDelivered
 from comfyfleet.kernel.ids import DispatchId, new_id
 
 ERROR_CHARS_MAX = 4_000
@@ -35,13 +35,22 @@ class Report:
 
 async def complete_dispatches(
     tx: ControlTx, reports: Sequence[Report], *, signer: LeaseSigner
-) -> dict[DispatchId, Ended | LeaseLost]:
-    """Each by its own lease: one that is lost does not hold up the others."""
+) -> dict[DispatchId, Ended | LeaseLost | NothingDelivered]:
+    """Each by its own lease: one that is lost, or that brings nothing where something is owed, holds up no other."""
     rows = await tx.all(sql.finish(DispatchEvent.COMPLETE), rows=ordered_batch([_row(each) for each in reports]))
     by_id = {report.proof.dispatch_id: report for report in reports}
     ended = await close_attempts(tx, rows, by_id, reason="completed")
     await blocks.learn_from_success(tx, [(by_id[row.id].proof.holder.worker_id, row.lane) for row in rows])
-    return await answer_the_rest(tx, reports, ended, signer=signer)
+    refused = await _owing(tx, [each for each in reports if each.proof.dispatch_id not in ended])
+    left = [each for each in reports if each.proof.dispatch_id not in refused]
+    return {**await answer_the_rest(tx, left, ended, signer=signer), **refused}
+
+
+async def _owing(tx: ControlTx, reports: Sequence[Report]) -> dict[DispatchId, NothingDelivered]:
+    """Whose lease stands, and which could not be completed all the same."""
+    empty = [lease_key(each.proof) for each in reports if not each.detail.get("outputs")]
+    held = await tx.all(sql.held_leases(), rows=batch(empty)) if empty else []
+    return {row.id: NothingDelivered(row.id) for row in held}
 
 
 async def fail_dispatch(
@@ -177,6 +186,7 @@ def _row(report: Report) -> dict[str, Any]:
         "error_class": report.failure.value if report.failure else None,
         "last_error": report.error[:ERROR_CHARS_MAX] if report.error else None,
         "provider_job_id": report.provider_job_id,
+        "outputs": len(report.detail.get("outputs", ())),
     }
 
 

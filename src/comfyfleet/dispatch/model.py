@@ -53,6 +53,7 @@ class NewDispatch:
     cost_s: float = 1.0  # expected seconds on a GPU
     weight: int = 1  # the tenant's share
     run_deadline_s: float | None = None
+    delivers: bool = False  # cannot be completed with nothing
 
 
 @dataclass(frozen=True, slots=True)

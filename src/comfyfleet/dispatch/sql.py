@@ -164,11 +164,19 @@ _RELEASED: dict[str, Any] = {"lease_hash": None, "lease_expires_at": None, "dead
 @built_once
 def finish(event: DispatchEvent) -> sa.Update:
     """Complete, fail or cancel under the lease: the row that decides the outcome."""
-    columns = {**LEASE_KEY, "error_class": sa.Text(), "last_error": sa.Text(), "provider_job_id": sa.Text()}
+    columns = {
+        **LEASE_KEY,
+        "error_class": sa.Text(),
+        "last_error": sa.Text(),
+        "provider_job_id": sa.Text(),
+        "outputs": sa.Integer(),
+    }
     b = batch_rows("b", columns)
+    # Nobody pays for nothing.
+    delivered = [sa.or_(b.c.outputs > 0, d.c.delivers.is_not(sa.true()))] if event is DispatchEvent.COMPLETE else []
     return (
         sa.update(d)
-        .where(*_held(b))
+        .where(*_held(b), *delivered)
         .values(
             status=DISPATCH.target(event),
             done_epoch=d.c.epoch,

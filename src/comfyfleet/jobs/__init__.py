@@ -1,10 +1,13 @@
 """Jobs: what a user asked for. Only here a dispatch, a reservation and a request are one thing."""
 
-from comfyfleet.jobs.cancel import request_cancel
+from comfyfleet.jobs.cancel import request_cancel, unheard_cancels
+from comfyfleet.jobs.collect import Leftovers, erase_leftovers, list_leftovers, mark_collected
 from comfyfleet.jobs.create import create_job, create_jobs
+from comfyfleet.jobs.expire import expire_jobs
 from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
 from comfyfleet.jobs.model import Job, JobFile, JobRules, NewJob, Submission
-from comfyfleet.jobs.order import Order, Placed, digest_request, find_ordered, open_input, place_order, prepare_order
+from comfyfleet.jobs.order import Order, Wish, digest_request, open_input, prepare_order
+from comfyfleet.jobs.place import Placed, find_ordered, place_order
 from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, require_unused
 from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
 from comfyfleet.jobs.remove import delete_job
@@ -19,21 +22,27 @@ __all__ = [
     "JobFile",
     "JobRules",
     "JobStatus",
+    "Leftovers",
     "NewJob",
     "Order",
     "Placed",
     "Submission",
     "Timing",
+    "Wish",
     "apply_settlement",
     "create_job",
     "create_jobs",
     "delete_job",
     "digest_request",
+    "erase_leftovers",
+    "expire_jobs",
     "find_ordered",
     "forget_sent",
     "get_job",
     "list_jobs",
+    "list_leftovers",
     "list_outputs",
+    "mark_collected",
     "mark_sent",
     "open_input",
     "place_order",
@@ -47,5 +56,6 @@ __all__ = [
     "sanitize_worker_error",
     "start_job",
     "to_dispatch",
+    "unheard_cancels",
     "unsent",
 ]

@@ -1,6 +1,6 @@
 """A user no longer wants a job. The queue decides: what waits ends at once, what runs is told, and may finish first."""
 
-from comfyfleet.db import TenantTx
+from comfyfleet.db import PoolTx, TenantTx
 from comfyfleet.jobs import sql
 from comfyfleet.jobs.lifecycle import JOB, JobEvent
 from comfyfleet.jobs.model import Job, Submission
@@ -24,3 +24,8 @@ async def request_cancel(tx: TenantTx, job_id: JobId, user_id: UserId) -> tuple[
         return await request_cancel(tx, job_id, user_id)
     whole = await tx.one(sql.whole(job_id))
     return Job.from_row(row), Submission.from_row(whole, job_ended=False)
+
+
+async def unheard_cancels(tx: PoolTx, *, age_s: float, rows: int) -> list[JobId]:
+    """Whoever wrote the wish down may have died before the queue knew."""
+    return [row.id for row in await tx.all(sql.unheard_cancels(age_s=age_s, rows=rows))]

@@ -21,6 +21,10 @@ class JobRules:
     active_jobs_max: int = ACTIVE_JOBS_MAX
     priority_max: int = PRIORITY_MAX
 
+    def of_tenant(self, priority_max: int | None) -> "JobRules":
+        """As the operator set it for this tenant, or else as the settings have it."""
+        return self if priority_max is None else replace(self, priority_max=priority_max)
+
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
@@ -83,6 +87,7 @@ class Job:
     request_digest: str | None = None
     webhook_endpoint_id: EndpointId | None = None
     cancel_requested_at: datetime | None = None
+    expired_at: datetime | None = None
 
     @property
     def as_created(self) -> "Job":
@@ -97,6 +102,7 @@ class Job:
             completed_at=None,
             output_file_id=None,
             cancel_requested_at=None,
+            expired_at=None,
         )
 
     @classmethod
@@ -126,6 +132,7 @@ class Job:
             request_digest=row.request_digest,
             webhook_endpoint_id=row.webhook_endpoint_id,
             cancel_requested_at=row.cancel_requested_at,
+            expired_at=row.expired_at,
         )
 
 
@@ -142,6 +149,7 @@ class Submission:
     expected_s: float
     run_deadline_s: float | None
     payload: dict[str, Any]
+    delivers: bool
     job_ended: bool
 
     @classmethod
@@ -156,5 +164,7 @@ class Submission:
             expected_s=row.expected_s,
             run_deadline_s=row.run_deadline_s,
             payload=row.payload,
+            # Who orders an effect pays for a result. A job of the house's own may be there for its load alone.
+            delivers=row.effect_id is not None,
             job_ended=job_ended,
         )

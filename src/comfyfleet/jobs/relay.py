@@ -40,4 +40,5 @@ def to_dispatch(submission: Submission, *, pool: str, weight: int) -> NewDispatc
         cost_s=submission.expected_s,
         weight=weight,
         run_deadline_s=submission.run_deadline_s,
+        delivers=submission.delivers,
     )

@@ -10,7 +10,8 @@ from comfyfleet.jobs import sql
 from comfyfleet.jobs.create import create_job
 from comfyfleet.jobs.lifecycle import JOB
 from comfyfleet.jobs.model import Job, JobRules, NewJob
-from comfyfleet.jobs.order import Placed, digest_request, find_ordered, follow_video, keep_inputs, require_room
+from comfyfleet.jobs.order import digest_request
+from comfyfleet.jobs.place import Placed, find_ordered, follow_video, keep_inputs, require_room
 from comfyfleet.jobs.tell import tell_queued
 from comfyfleet.kernel.errors import IllegalMove, InvalidInput, NotFound
 from comfyfleet.kernel.ids import FileId, JobId, UserId, VideoId, new_id
@@ -32,10 +33,9 @@ async def retry_order(
     """As its user asks for it: once per key, within the limits, and only while what it works on is there."""
     await ledger.hold_wallet(tx, user_id)
     digest = digest_request("retry", job_id)
-    if idempotency_key is not None:
-        before = await find_ordered(tx, user_id, idempotency_key, digest)
-        if before is not None:
-            return Placed(before, replayed=True)
+    before = await find_ordered(tx, user_id, idempotency_key, digest)
+    if before is not None:
+        return Placed(before, replayed=True)
     row = await tx.maybe(sql.whole_of_user(job_id, user_id))
     if row is None:
         raise NotFound("job", job_id)
@@ -44,9 +44,18 @@ async def retry_order(
     inputs = await _require_inputs(tx, job_id, user_id)
     video_id = await _video(tx, row)
     shown = await follow_video(tx, user_id, again.id, video_id=video_id, title=row.effect_slug or "Job")
-    new = replace(again, video_id=shown, idempotency_key=idempotency_key, request_digest=digest)
-    job = await create_job(tx, new)
-    await keep_inputs(tx, job.id, inputs, primary=row.input_file_id is not None)
+    job = await create_job(
+        tx,
+        replace(
+            again,
+            video_id=shown,
+            idempotency_key=idempotency_key,
+            request_digest=digest,
+            # The limit may have been lowered since.
+            priority=min(again.priority, rules.priority_max),
+        ),
+    )
+    await keep_inputs(tx, job.id, inputs, primary=row.input_file_id)
     await tell_queued(tx, job)
     return Placed(job, replayed=False)
 
@@ -69,8 +78,10 @@ async def _video(tx: TenantTx, row: Any) -> VideoId | None:
 
 
 def _again(row: Any) -> NewJob:
-    if row.status not in JOB.terminal:
-        raise IllegalMove("job", state=row.status, event="retry")
+    gone = "deleted" if row.deleted_at else "expired" if row.expired_at else None
+    if row.status not in JOB.terminal or gone is not None:
+        # What it ran with is no longer known.
+        raise IllegalMove("job", state=gone or row.status, event="retry")
     return NewJob(
         id=JobId(new_id()),
         user_id=row.user_id,

@@ -5,13 +5,14 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from comfyfleet.db.dialect import batch_rows, insert_once, now, seconds_from_now
+from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
 from comfyfleet.db.scope import BOUND_TENANT
-from comfyfleet.db.tables import ai_jobs, job_files, submissions
+from comfyfleet.db.tables import ai_jobs, job_files, submissions, videos
 from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
 from comfyfleet.kernel.ids import EffectId, FileId, JobId, UserId, VideoId
+from comfyfleet.videos import VideoStatus
 
-j, s, f = ai_jobs, submissions, job_files
+j, s, f, v = ai_jobs, submissions, job_files, videos
 
 # Without the payload, which is large and wanted only by whoever runs it.
 LISTED = [column for column in j.c if column.name != "payload"]
@@ -205,7 +206,7 @@ def _move(job_id: JobId, event: JobEvent) -> sa.Update:
     )
 
 
-# ── over a whole pool: the relay ────────────────────────────────────────────────────────────
+# ── over a whole pool: the relay, and upkeep ────────────────────────────────────────────────
 
 
 def unsent(*, rows: int) -> sa.Select[Any]:
@@ -229,3 +230,59 @@ def forget_sent(*, age_s: float, rows: int) -> sa.Delete:
     oldest = sa.select(s.c.job_id, s.c.sent_at).order_by(s.c.job_id).limit(rows).subquery("oldest")
     old = sa.select(oldest.c.job_id).where(oldest.c.sent_at < seconds_from_now(-age_s))
     return sa.delete(s).where(s.c.job_id.in_(old))
+
+
+def unheard_cancels(*, age_s: float, rows: int) -> sa.Select[Any]:
+    """Asked for so long ago, and still under way."""
+    asked = j.c.cancel_requested_at.is_not(None), j.c.completed_at.is_(None)
+    return (
+        sa.select(j.c.id)
+        .where(*asked, j.c.cancel_requested_at < seconds_from_now(-age_s))
+        .order_by(j.c.cancel_requested_at)
+        .limit(rows)
+    )
+
+
+def expire_jobs(*, age_s: float, rows: int) -> sa.Update:
+    """Ended so long ago. One whose result a video shows stays until the video goes."""
+    shown = sa.select(v.c.id).where(
+        v.c.tenant_id == j.c.tenant_id,
+        v.c.id == j.c.video_id,
+        v.c.processed_file_id == j.c.output_file_id,
+        v.c.status != constant(VideoStatus.EXPIRED),
+    )
+    ages = j.c.completed_at.is_not(None), j.c.expired_at.is_(None)
+    old = (
+        sa.select(j.c.id)
+        .where(*ages, j.c.completed_at < seconds_from_now(-age_s), ~shown.exists())
+        .order_by(j.c.completed_at)
+        .limit(rows)
+        .with_for_update(skip_locked=True)
+        .cte("old")
+    )
+    return (
+        sa.update(j)
+        .where(j.c.id.in_(sa.select(old.c.id)), *ages)
+        .values(expired_at=now(), payload={}, properties=sa.null())
+        .returning(j.c.id)
+    )
+
+
+def made_by(job_ids: list[JobId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in job_ids])
+    return sa.select(f.c.job_id, f.c.file_id).join(b, b.c.id == f.c.job_id).where(f.c.role == OUTPUT)
+
+
+def uncollected(*, age_s: float, rows: int) -> sa.Select[Any]:
+    due = j.c.completed_at.is_not(None), j.c.collected_at.is_(None)
+    return (
+        sa.select(j.c.id, j.c.tenant_id)
+        .where(*due, j.c.completed_at < seconds_from_now(-age_s))
+        .order_by(j.c.completed_at)
+        .limit(rows)
+    )
+
+
+def mark_collected(job_ids: list[JobId]) -> sa.Update:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in job_ids])
+    return sa.update(j).where(j.c.id == b.c.id, j.c.collected_at.is_(None)).values(collected_at=now())

@@ -3,7 +3,8 @@
     FleetError
     ├── NotFound                 404
     ├── Conflict                 409   IllegalMove  DuplicateKey  AlreadyExists  UploadMissing  UploadMismatch
-    │                                  LeaseLost  LeasesOpen  NotWaiting  OutputMissing  Superseded
+    │                                  LeaseLost  LeasesOpen  NothingDelivered  NotWaiting
+    │                                  OutputMissing  Superseded
     │                                  EffectPublished  FileInUse
     ├── Refused                  422   InsufficientTokens  BalanceLimit  InvalidInput  InvalidCursor  LinkSpent
     │   │                              EffectUnavailable  KeyReused  MediaRefused  TooManyActiveJobs
@@ -127,6 +128,16 @@ class OutputMissing(Conflict):
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(path=path, problem=problem)
+
+
+class NothingDelivered(Conflict):
+    """A worker says that it is done, and names nothing that it made, where somebody pays for a result."""
+
+    code = "nothing_delivered"
+    text = "Dispatch {dispatch_id} has to deliver, and no output is named. Upload one and name it, or fail the job."
+
+    def __init__(self, dispatch_id: object) -> None:
+        super().__init__(dispatch_id=str(dispatch_id))
 
 
 class LeasesOpen(Conflict):

@@ -1,7 +1,7 @@
 """Files and the objects behind them: announce, confirm, read, delete. Back ends are chosen by `bootstrap`."""
 
 from comfyfleet.storage.announce import announce_upload, prepare_upload, read_unfinished, sign_upload
-from comfyfleet.storage.collect import abandon_uploads, forget_files, list_long_deleted
+from comfyfleet.storage.collect import abandon_uploads, forget_files, keys_of, list_long_deleted
 from comfyfleet.storage.confirm import assemble_upload, confirm_upload, record_made
 from comfyfleet.storage.lifecycle import FileStatus
 from comfyfleet.storage.model import (
@@ -41,6 +41,7 @@ __all__ = [
     "drop_files",
     "erase_object",
     "forget_files",
+    "keys_of",
     "list_files",
     "list_long_deleted",
     "object_key",

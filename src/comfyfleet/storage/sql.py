@@ -137,3 +137,8 @@ def long_deleted(disk: str, *, age_s: float, rows: int) -> sa.Select[Any]:
 def forget_files(file_ids: list[FileId]) -> sa.Delete:
     b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in file_ids])
     return sa.delete(f).where(f.c.status == FileStatus.DELETED, f.c.id.in_(sa.select(b.c.id)))
+
+
+def keys_of(file_ids: list[FileId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in file_ids])
+    return sa.select(f.c.id, f.c.path).join(b, b.c.id == f.c.id).where(f.c.status != FileStatus.DELETED)

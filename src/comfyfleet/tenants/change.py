@@ -1,13 +1,15 @@
 """Moves of tenants and users along their lifecycles."""
 
 from comfyfleet.db import ControlTx
-from comfyfleet.kernel.errors import NotFound
+from comfyfleet.kernel.errors import InvalidInput, NotFound
 from comfyfleet.kernel.ids import TenantId, UserId
 from comfyfleet.tenants import sql
 from comfyfleet.tenants.credentials import links as credentials
 from comfyfleet.tenants.lifecycle import TENANT, TenantEvent, UserEvent
 from comfyfleet.tenants.model import Tenant, User
 from comfyfleet.tenants.read import get_tenant
+
+PRIORITY_LIMIT_MAX = 100
 
 
 async def move_tenant(tx: ControlTx, tenant_id: TenantId, event: TenantEvent) -> Tenant:
@@ -19,6 +21,16 @@ async def move_tenant(tx: ControlTx, tenant_id: TenantId, event: TenantEvent) ->
     if tenant.status != TENANT.target(event):
         TENANT.next(tenant.status, event)
     return tenant
+
+
+async def limit_priority(tx: ControlTx, tenant_id: TenantId, priority_max: int | None) -> Tenant:
+    """How far ahead its users may push a job. None: as the settings say. Jobs that wait keep their place."""
+    if priority_max is not None and not 0 <= priority_max <= PRIORITY_LIMIT_MAX:
+        raise InvalidInput("priority_max", f"must be from 0 to {PRIORITY_LIMIT_MAX}, or nothing")
+    row = await tx.maybe(sql.set_priority_max(tenant_id, priority_max))
+    if row is None:
+        raise NotFound("tenant", tenant_id)
+    return Tenant.from_row(row)
 
 
 async def disable_user(tx: ControlTx, user_id: UserId, *, within: TenantId | None) -> User:

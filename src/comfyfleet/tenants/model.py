@@ -46,10 +46,20 @@ class Tenant:
     weight: int
     status: TenantStatus
     created_at: datetime
+    priority_max: int | None = None  # none: as the settings say
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
-        return cls(row.id, row.slug, row.name, row.pool, row.weight, TenantStatus(row.status), row.created_at)
+        return cls(
+            id=row.id,
+            slug=row.slug,
+            name=row.name,
+            pool=row.pool,
+            weight=row.weight,
+            status=TenantStatus(row.status),
+            created_at=row.created_at,
+            priority_max=row.priority_max,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +129,7 @@ class Home:
     slug: str
     pool: str
     status: TenantStatus
+    priority_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,5 +150,6 @@ class Caller:
         role = Role(row.role)
         home = None
         if row.tenant_id is not None:
-            home = Home(row.tenant_id, row.tenant_slug, row.tenant_pool, TenantStatus(row.tenant_status))
+            status = TenantStatus(row.tenant_status)
+            home = Home(row.tenant_id, row.tenant_slug, row.tenant_pool, status, row.tenant_priority_max)
         return cls(row.user_id, row.email, role, scopes & SCOPES[role], home, via, row.id, row.expires_at)

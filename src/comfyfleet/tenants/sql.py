@@ -46,6 +46,10 @@ def move_tenant(tenant_id: TenantId, event: TenantEvent) -> sa.Update:
     )
 
 
+def set_priority_max(tenant_id: TenantId, priority_max: int | None) -> sa.Update:
+    return sa.update(tenants).where(tenants.c.id == tenant_id).values(priority_max=priority_max).returning(*tenants.c)
+
+
 def insert_user(*, tenant_id: TenantId | None, email: str, role: str, password_hash: str | None) -> sa.Insert:
     status = USER.target(UserEvent.ACCEPT) if password_hash else USER.initial
     return (

@@ -9,12 +9,15 @@ from comfyfleet.house import House
 from comfyfleet.upkeep import (
     apply_settlements,
     checkpoint_audit,
+    collect_outputs,
     collect_uploads,
     deliver_webhooks,
+    expire_jobs,
     expire_leases,
     expire_videos,
     explain_waiting,
     fail_overdue,
+    follow_cancels,
     forget_old,
     promote_delayed,
     relay_submissions,
@@ -51,7 +54,11 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
         _loop(apply_settlements, partial(apply_settlements.tick, house, pool, chance=chance), pool),
         _loop(collect_uploads, partial(collect_uploads.tick, house, pool), pool),
         webhooks,
+        _loop(collect_outputs, partial(collect_outputs.tick, house, pool), pool),
+        _loop(follow_cancels, partial(follow_cancels.tick, house, pool), pool),
+        # Videos first: a job whose result a video shows goes when that is gone.
         _loop(expire_videos, partial(expire_videos.tick, house, pool, rules=rules), pool),
+        _loop(expire_jobs, partial(expire_jobs.tick, house, pool, rules=rules), pool),
         Loop(forget_old.NAME_POOL, forget_old.EVERY_S, forget_old.BATCH, sent, pool),
     ]
 

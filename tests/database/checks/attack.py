@@ -29,14 +29,14 @@ class Attacker:
         async with self.database.engine.connect() as connection:
             await self._disarm(connection, statements)
             for statement in statements:
-                touched = (await connection.execute(_bound(statement, given))).rowcount
+                touched = (await connection.execute(bound(statement, given))).rowcount
             await connection.commit()
             await connection.invalidate()
         return touched
 
     async def read(self, statement: str, **given: Any) -> list[Mapping[str, Any]]:
         async with self.database.engine.connect() as connection:
-            return [dict(row._mapping) for row in await connection.execute(_bound(statement, given))]
+            return [dict(row._mapping) for row in await connection.execute(bound(statement, given))]
 
     async def _disarm(self, connection: AsyncConnection, statements: Iterable[str]) -> None:
         if self.on_sqlite:
@@ -67,7 +67,7 @@ async def _checks(connection: AsyncConnection, table: str) -> list[str]:
     return [name for (name,) in found.all()]
 
 
-def _bound(statement: str, given: Mapping[str, Any]) -> sa.TextClause:
+def bound(statement: str, given: Mapping[str, Any]) -> sa.TextClause:
     """Ids are written as each engine keeps them."""
     used = {name: value for name, value in given.items() if f":{name}" in statement}
     kinds = [

@@ -34,6 +34,7 @@ class TenantView(View):
     weight: int
     status: TenantStatus
     created_at: datetime
+    priority_max: int | None
 
 
 class TenantPage(View):
@@ -46,6 +47,10 @@ class NewTenantBody(Body):
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     pool: Annotated[str, Field(max_length=63)] | None = None
     weight: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
+class PriorityLimitBody(Body):
+    priority_max: Annotated[int | None, Field(ge=0, le=100, description="Null: as the settings say.")]
 
 
 class NewUserBody(Body):
@@ -94,6 +99,18 @@ async def suspend_tenant(tenant_id: TenantId, house: TheHouse, caller: Operator,
 async def resume_tenant(tenant_id: TenantId, house: TheHouse, caller: Operator, request: Request) -> TenantView:
     """End a suspension."""
     return await _move(house, tenant_id, TenantEvent.RESUME, actor_of(request, caller))
+
+
+@router.put("/{tenant_id}/priority-limit")
+async def limit_priority(
+    tenant_id: TenantId, body: PriorityLimitBody, house: TheHouse, caller: Operator, request: Request
+) -> TenantView:
+    """The highest priority its users may ask for, among the tenant's own jobs. Jobs that wait keep theirs."""
+    async with house.control_tx() as tx:
+        tenant = await tenants.limit_priority(tx, tenant_id, body.priority_max)
+        action = Action("tenant.limit_priority", str(tenant_id), {"priority_max": body.priority_max})
+        await record_action(tx, actor_of(request, caller), action, signer=house.chain)
+    return TenantView.model_validate(tenant)
 
 
 async def _move(house: House, tenant_id: TenantId, event: TenantEvent, actor: Actor) -> TenantView:

@@ -13,7 +13,7 @@ from comfyfleet import jobs, storage
 from comfyfleet.api.background import wake_webhooks
 from comfyfleet.api.bodies import Body, View, is_plain_text, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
-from comfyfleet.api.tenant.ordering import Wanted, cancel, order, wake_after
+from comfyfleet.api.tenant.ordering import Wanted, cancel, order, rules_for, wake_after
 from comfyfleet.api.tenant.videos import sign_files
 from comfyfleet.house import House
 from comfyfleet.jobs import Job, JobFile, JobStatus
@@ -77,7 +77,10 @@ class OutputView(View):
 
 
 class JobView(View):
-    """`credits_cost`: what was set aside; it comes back unless the job completes. URLs expire: ask again."""
+    """`credits_cost`: what was set aside; it comes back unless the job completes. URLs expire: ask again.
+
+    `expired_at`: when what it made was deleted for its age. `outputs` are those that are still there.
+    """
 
     id: JobId
     status: JobStatus
@@ -95,6 +98,7 @@ class JobView(View):
     created_at: datetime
     started_at: datetime | None
     completed_at: datetime | None
+    expired_at: datetime | None
 
     @classmethod
     def of(cls, job: Job, outputs: Sequence[OutputView] = ()) -> Self:
@@ -115,6 +119,7 @@ class JobView(View):
             created_at=job.created_at,
             started_at=job.started_at,
             completed_at=job.completed_at,
+            expired_at=job.expired_at,
         )
 
 
@@ -192,7 +197,7 @@ async def retry_job(job_id: JobId, body: RetryBody, request: Request, caller: Wr
     home = home_of(caller)
     async with house.tenant_tx(home) as tx:
         placed = await jobs.retry_order(
-            tx, job_id, caller.user_id, idempotency_key=body.idempotency_key, rules=house.job_rules
+            tx, job_id, caller.user_id, idempotency_key=body.idempotency_key, rules=rules_for(house, home)
         )
     wake_after(request, placed, home.pool)
     return JobView.of(placed.job)

@@ -33,6 +33,22 @@ class Wanted:
     def digest(self) -> str:
         return jobs.digest_request(self.effect, self.video_id, self.properties, self.priority, self.webhook_url)
 
+    @property
+    def wish(self) -> jobs.Wish:
+        return jobs.Wish(
+            self.user_id,
+            self.digest,
+            properties=self.properties,
+            video_id=self.video_id,
+            idempotency_key=self.idempotency_key,
+            priority=self.priority,
+            webhook_url=self.webhook_url,
+        )
+
+
+def rules_for(house: House, home: Home) -> jobs.JobRules:
+    return house.job_rules.of_tenant(home.priority_max)
+
 
 async def order(house: House, wanted: Wanted) -> Placed:
     """What was ordered before under the same key is given again, even if it could not be ordered today."""
@@ -45,31 +61,18 @@ async def order(house: House, wanted: Wanted) -> Placed:
         return Placed(before, replayed=True)
     async with house.tenant_tx(wanted.home) as tx:
         return await jobs.place_order(
-            tx, prepared, rules=house.job_rules, webhook_secret=house.webhook_secret(wanted.home)
+            tx, prepared, rules=rules_for(house, wanted.home), webhook_secret=house.webhook_secret(wanted.home)
         )
 
 
 async def _prepare(house: House, wanted: Wanted) -> jobs.Order:
     async with house.control_tx(read_only=True) as tx:
         offer, version = await effects.take_offer(tx, wanted.effect)
-    return jobs.prepare_order(
-        wanted.user_id,
-        offer,
-        version,
-        await workflows.read_graph(house.store, version),
-        properties=wanted.properties,
-        digest=wanted.digest,
-        video_id=wanted.video_id,
-        idempotency_key=wanted.idempotency_key,
-        priority=wanted.priority,
-        webhook_url=wanted.webhook_url,
-        rules=house.job_rules,
-    )
+    graph = await workflows.read_graph(house.store, version)
+    return jobs.prepare_order(wanted.wish, offer, version, graph, rules=rules_for(house, wanted.home))
 
 
 async def _ordered_before(house: House, wanted: Wanted) -> Job | None:
-    if wanted.idempotency_key is None:
-        return None
     async with house.tenant_tx(wanted.home, read_only=True) as tx:
         return await jobs.find_ordered(tx, wanted.user_id, wanted.idempotency_key, wanted.digest)
 

@@ -6,6 +6,9 @@ from comfyfleet.db.tables.base import TENANT, created_at, id_column, one_of
 from comfyfleet.db.types import Json, UtcTime
 
 ACTIVE = sa.text("status IN ('queued', 'processing')")
+UNWANTED = sa.text("cancel_requested_at IS NOT NULL AND completed_at IS NULL")
+AGES = sa.text("completed_at IS NOT NULL AND expired_at IS NULL")
+UNCOLLECTED = sa.text("completed_at IS NOT NULL AND collected_at IS NULL")
 
 ai_jobs = sa.Table(
     "ai_jobs",
@@ -43,6 +46,10 @@ ai_jobs = sa.Table(
     sa.Column("cancel_requested_at", UtcTime(), nullable=True),
     # Hidden from its user. The row stays: the ledger names it.
     sa.Column("deleted_at", UtcTime(), nullable=True),
+    # What it made has been thrown away for its age, and what it was made of.
+    sa.Column("expired_at", UtcTime(), nullable=True),
+    # Objects that attempts of it left in the store, and that nobody names, have been looked for.
+    sa.Column("collected_at", UtcTime(), nullable=True),
     # A step of a pipeline's run: counts against the run's limits, not against its user's.
     sa.Column("run_id", sa.Uuid(), nullable=True),
     one_of("status", ["queued", "processing", "completed", "failed", "cancelled"]),
@@ -53,6 +60,9 @@ ai_jobs = sa.Table(
     sa.Index("ix_ai_jobs_owner", "tenant_id", "user_id", "id"),
     sa.Index("uq_ai_jobs_idempotency_key", "tenant_id", "user_id", "idempotency_key", unique=True),
     sa.Index("ix_ai_jobs_active", "tenant_id", "user_id", sqlite_where=ACTIVE, postgresql_where=ACTIVE),
+    sa.Index("ix_ai_jobs_unwanted", "cancel_requested_at", sqlite_where=UNWANTED, postgresql_where=UNWANTED),
+    sa.Index("ix_ai_jobs_ages", "completed_at", sqlite_where=AGES, postgresql_where=AGES),
+    sa.Index("ix_ai_jobs_uncollected", "completed_at", sqlite_where=UNCOLLECTED, postgresql_where=UNCOLLECTED),
 )
 
 job_files = sa.Table(

@@ -15,6 +15,8 @@ tenants = sa.Table(
     sa.Column("weight", sa.Integer(), nullable=False),
     sa.Column("status", sa.Text(), nullable=False),
     created_at(),
+    # How far ahead of its own jobs it may push one; null: as the settings say.
+    sa.Column("priority_max", sa.Integer(), nullable=True),
     one_of("status", ["active", "suspended"]),
     sa.CheckConstraint("weight BETWEEN 1 AND 1000", name="weight"),
 )

@@ -88,4 +88,5 @@ def _row(new: NewDispatch, place: Place, rules: QueueRules) -> dict[str, Any]:
         "fair_tag": place.fair_tag,
         "seq": place.seq,
         "run_deadline_s": new.run_deadline_s or rules.run_deadline_s,
+        "delivers": new.delivers,
     }

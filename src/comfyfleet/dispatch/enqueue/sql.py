@@ -30,6 +30,7 @@ PLACE: dict[str, Any] = {
     "fair_tag": sa.Double(),
     "seq": sa.BigInteger(),
     "run_deadline_s": sa.Float(),
+    "delivers": sa.Boolean(),
 }
 
 

@@ -20,6 +20,7 @@ CALLER = (
     tenants.c.slug.label("tenant_slug"),
     tenants.c.pool.label("tenant_pool"),
     tenants.c.status.label("tenant_status"),
+    tenants.c.priority_max.label("tenant_priority_max"),
 )
 
 

@@ -1,0 +1,19 @@
+WITH "old" AS (SELECT ai_jobs.id AS id
+FROM ai_jobs
+WHERE ai_jobs.completed_at IS NOT NULL
+AND ai_jobs.expired_at IS NULL
+AND ai_jobs.completed_at < (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_2)s))
+AND NOT (EXISTS (SELECT videos.id
+FROM videos
+WHERE videos.tenant_id = ai_jobs.tenant_id
+AND videos.id = ai_jobs.video_id
+AND videos.processed_file_id = ai_jobs.output_file_id
+AND videos.status != 'expired'))
+ORDER BY ai_jobs.completed_at
+LIMIT %(param_1)s::INTEGER FOR UPDATE SKIP LOCKED) UPDATE ai_jobs
+SET payload=%(payload)s::JSONB, properties=NULL, expired_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))
+WHERE ai_jobs.id IN (SELECT "old".id
+FROM "old")
+AND ai_jobs.completed_at IS NOT NULL
+AND ai_jobs.expired_at IS NULL
+RETURNING ai_jobs.id

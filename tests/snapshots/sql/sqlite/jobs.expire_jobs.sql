@@ -1,0 +1,19 @@
+WITH old AS (SELECT ai_jobs.id AS id
+FROM ai_jobs
+WHERE ai_jobs.completed_at IS NOT NULL
+AND ai_jobs.expired_at IS NULL
+AND ai_jobs.completed_at < (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z')
+AND NOT (EXISTS (SELECT videos.id
+FROM videos
+WHERE videos.tenant_id = ai_jobs.tenant_id
+AND videos.id = ai_jobs.video_id
+AND videos.processed_file_id = ai_jobs.output_file_id
+AND videos.status != 'expired'))
+ORDER BY ai_jobs.completed_at
+LIMIT ? OFFSET ?) UPDATE ai_jobs
+SET payload=?, properties=NULL, expired_at=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z')
+WHERE ai_jobs.id IN (SELECT old.id
+FROM old)
+AND ai_jobs.completed_at IS NOT NULL
+AND ai_jobs.expired_at IS NULL
+RETURNING id
