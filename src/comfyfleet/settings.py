@@ -158,7 +158,7 @@ class Settings(BaseSettings):
     )
     stale_worker_s: float = Field(7200.0, ge=60, description="Silent for so long, a worker is taken for gone.")
     retention_days: int = Field(
-        30, ge=1, description="How long ended dispatches, worker events and the files of untouched videos are kept."
+        30, ge=1, description="How long ended dispatches, worker events, untouched videos and results of jobs are kept."
     )
     upkeep: bool = Field(True, description="Run the upkeep loops in this process. At least one replica must.")
 

@@ -19,6 +19,9 @@ OPERATING = "tests/database/dispatch/test_operating.py::"
 POLLS = "tests/database/desk/test_polls.py::"
 RACES = "tests/database/desk/test_races.py::"
 ORDER = "tests/database/desk/test_batches_in_order.py::"
+CRASHES = "tests/faults/test_order_crashes.py::"
+ORDERS = "tests/database/jobs/test_orders.py::"
+LEFT = "tests/database/jobs/test_leftovers.py::"
 STALE = f"{VERBS}test_a_stale_or_foreign_lease_has_no_effect[sqlite-"
 
 
@@ -123,6 +126,37 @@ MUTANTS = {
         "    return any(proof.token.matches(_token(row, life, signer).digest()) for life in lives)\n",
         "    return any(lives)\n",
         f"{GUARDS}test_a_restarted_worker_goes_on_with_nothing_that_it_does_not_prove[sqlite]",
+    ),
+    # ── orders ──
+    "nobody pays for nothing": Mutant(
+        QUEUE,
+        ".where(*_held(b), *delivered)\n",
+        ".where(*_held(b))\n",
+        f"{CRASHES}test_nobody_pays_for_nothing[sqlite]",
+    ),
+    "one order at a time": Mutant(
+        "jobs/place.py",
+        "    await ledger.hold_wallet(tx, wish.user_id)\n",
+        "",
+        f"{ORDERS}test_five_at_once_and_no_sixth_however_many_ask[postgresql]",
+    ),
+    "the key of an order": Mutant(
+        "jobs/place.py",
+        "    if before is not None:\n        return Placed(before, replayed=True)\n",
+        "",
+        f"{CRASHES}test_c3_a_commit_whose_outcome_was_never_told_is_found_by_its_key[sqlite]",
+    ),
+    "leftovers but for what is named": Mutant(
+        "jobs/collect.py",
+        "            if key not in left.kept:\n",
+        "            if left:\n",
+        f"{LEFT}test_u7_only_what_is_old_and_over_and_unnamed_is_erased[sqlite]",
+    ),
+    "leftovers when they are old": Mutant(
+        "jobs/sql.py",
+        ".where(*due, j.c.completed_at < seconds_from_now(-age_s))\n",
+        ".where(*due)\n",
+        f"{LEFT}test_u1_a_zombies_bytes_never_become_or_replace_a_result[sqlite]",
     ),
     # ── time ──
     "sweep only what expired": Mutant(

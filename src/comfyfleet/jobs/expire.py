@@ -15,5 +15,10 @@ async def expire_jobs(tx: PoolTx, *, age_s: float, rows: int) -> tuple[int, list
     return len(expired), await storage.drop_files(tx, await _made_by(tx, expired))
 
 
+async def list_taken(tx: PoolTx, file_ids: Sequence[FileId]) -> set[FileId]:
+    """Those of them that a job under way works on: they must not go yet, however old they are."""
+    return {row.file_id for row in await tx.all(sql.taken(list(file_ids)))} if file_ids else set()
+
+
 async def _made_by(tx: PoolTx, job_ids: Sequence[JobId]) -> list[FileId]:
     return [row.file_id for row in await tx.all(sql.made_by(list(job_ids)))] if job_ids else []

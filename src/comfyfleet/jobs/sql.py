@@ -243,18 +243,37 @@ def unheard_cancels(*, age_s: float, rows: int) -> sa.Select[Any]:
     )
 
 
+def taken(file_ids: list[FileId]) -> sa.Select[Any]:
+    """Those of them that a job under way takes."""
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in file_ids])
+    return (
+        sa.select(f.c.file_id)
+        .join(b, b.c.id == f.c.file_id)
+        .join(j, sa.and_(j.c.tenant_id == f.c.tenant_id, j.c.id == f.c.job_id))
+        .where(f.c.role == INPUT, j.c.completed_at.is_(None))
+    )
+
+
 def expire_jobs(*, age_s: float, rows: int) -> sa.Update:
-    """Ended so long ago. One whose result a video shows stays until the video goes."""
+    """Ended so long ago. One whose result a video shows, or another job takes, stays until that is over."""
     shown = sa.select(v.c.id).where(
         v.c.tenant_id == j.c.tenant_id,
         v.c.id == j.c.video_id,
         v.c.processed_file_id == j.c.output_file_id,
         v.c.status != constant(VideoStatus.EXPIRED),
     )
+    made, takes, other = f.alias("made"), f.alias("takes"), j.alias("other")
+    wanted = (
+        sa.select(made.c.file_id)
+        .join(takes, sa.and_(takes.c.tenant_id == made.c.tenant_id, takes.c.file_id == made.c.file_id))
+        .join(other, sa.and_(other.c.tenant_id == takes.c.tenant_id, other.c.id == takes.c.job_id))
+        .where(made.c.job_id == j.c.id, made.c.role == OUTPUT, takes.c.role == INPUT, other.c.completed_at.is_(None))
+        .correlate(j)
+    )
     ages = j.c.completed_at.is_not(None), j.c.expired_at.is_(None)
     old = (
         sa.select(j.c.id)
-        .where(*ages, j.c.completed_at < seconds_from_now(-age_s), ~shown.exists())
+        .where(*ages, j.c.completed_at < seconds_from_now(-age_s), ~shown.exists(), ~wanted.exists())
         .order_by(j.c.completed_at)
         .limit(rows)
         .with_for_update(skip_locked=True)

@@ -2,7 +2,7 @@
 
 from comfyfleet.videos.announce import check_announced
 from comfyfleet.videos.create import create_video, make_video
-from comfyfleet.videos.expire import expire_videos, forget_videos
+from comfyfleet.videos.expire import expire_videos, forget_videos, list_aged
 from comfyfleet.videos.lifecycle import VideoEvent, VideoStatus
 from comfyfleet.videos.model import TITLE_CHARS_MAX, NewVideo, Video
 from comfyfleet.videos.process import complete_video, fail_video, start_processing
@@ -23,6 +23,7 @@ __all__ = [
     "fail_video",
     "find_video",
     "forget_videos",
+    "list_aged",
     "list_videos",
     "make_video",
     "read_input",

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from comfyfleet.db.dialect import constant, insert_once, now, seconds_from_now
+from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import videos
 from comfyfleet.kernel.ids import FileId, JobId, UserId, VideoId
@@ -132,20 +132,25 @@ def _move(video_id: VideoId, event: VideoEvent) -> sa.Update:
 # ── over a whole pool: upkeep ───────────────────────────────────────────────────────────────
 
 
-def expire_videos(*, age_s: float, rows: int) -> sa.Update:
+AGES = v.c.status.in_([constant(each) for each in VIDEO.sources(VideoEvent.EXPIRE)])
+
+
+def aged_videos(*, age_s: float, rows: int) -> sa.Select[Any]:
     """Untouched for so long. One that a job has does not age."""
-    ages = v.c.status.in_([constant(each) for each in VIDEO.sources(VideoEvent.EXPIRE)])
-    old = (
-        sa.select(v.c.id)
-        .where(ages, v.c.updated_at < seconds_from_now(-age_s))
+    return (
+        sa.select(*v.c)
+        .where(AGES, v.c.updated_at < seconds_from_now(-age_s))
         .order_by(v.c.updated_at)
         .limit(rows)
         .with_for_update(skip_locked=True)
-        .cte("old")
     )
+
+
+def expire_videos(video_ids: list[VideoId]) -> sa.Update:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in video_ids])
     return (
         sa.update(v)
-        .where(v.c.id.in_(sa.select(old.c.id)), ages)
+        .where(v.c.id == b.c.id, AGES)
         .values(status=VIDEO.target(VideoEvent.EXPIRE), updated_at=now())
         .returning(*v.c)
     )

@@ -10,7 +10,7 @@ from comfyfleet import storage, tenants, videos
 from comfyfleet.api.tenant.ordering import order
 from comfyfleet.db.tables import ai_jobs, job_files, token_transactions
 from comfyfleet.house import House
-from comfyfleet.jobs import JobStatus, Placed, require_unused, retry_job, retry_order
+from comfyfleet.jobs import JobStatus, Placed, delete_job, require_unused, retry_job, retry_order
 from comfyfleet.kernel.errors import (
     FileInUse,
     IllegalMove,
@@ -195,6 +195,26 @@ async def test_what_a_video_shows_lives_as_long_as_the_video(atelier: Atelier, c
     assert await expire_jobs.tick(atelier.house, atelier.pool, rules=RULES) == 0
     assert (await atelier.job(job_id)).expired_at is None
     assert await expire(atelier) == [1, 1]
+
+
+async def test_what_another_job_works_on_neither_expires_nor_is_thrown_away(
+    atelier: Atelier, clock: ManualClock
+) -> None:
+    maker = await atelier.delivered()
+    [made] = await atelier.outputs_of(maker)
+    mask = (await a_video(atelier.house, atelier.member, media_type="image/png")).original_file_id
+    clock.advance(RULES.retention_s + 60)
+    taker = (await atelier.order(properties={"prompt": "x", "mask": str(made)})).job.id
+    other = (await atelier.order(properties={"prompt": "x", "mask": str(mask)})).job.id
+    assert await expire(atelier) == [0, 0]
+    async with atelier.house.tenant_tx(atelier.member.tenant) as tx:
+        with pytest.raises(FileInUse):
+            await delete_job(tx, maker, atelier.member.user.id)
+    assert await atelier.broken() == []
+    for each in (taker, other):
+        await atelier.cancel_order(each)
+    assert await expire(atelier) == [1, 1]
+    assert await atelier.broken() == []
 
 
 async def test_a_job_whose_words_are_gone_cannot_be_tried_again(atelier: Atelier, clock: ManualClock) -> None:

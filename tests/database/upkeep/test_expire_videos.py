@@ -83,7 +83,7 @@ async def test_a_crash_before_the_bytes_are_erased_is_mended_by_the_collector(
     video = await a_video(house, member)
     clock.advance(31 * DAY_S)
     async with house.pool_tx("main") as tx:
-        count, dropped = await videos.expire_videos(tx, age_s=RULES.retention_s, rows=10)
+        count, dropped = await videos.expire_videos(tx, await videos.list_aged(tx, age_s=RULES.retention_s, rows=10))
     assert (count, len(dropped)) == (1, 2)
     assert await house.store.head(dropped[0].key) is not None
     assert await tick(house) == 0
