@@ -55,6 +55,7 @@ class Operation:
     ids: tuple[str, ...]
     body: Json | None
     guarded: bool
+    query_ids: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -70,6 +71,11 @@ class Operation:
     def url(self, **ids: object) -> str:
         return self.path.format(**{name: ids.get(name) or new_id() for name in self.ids})
 
+    @property
+    def body_ids(self) -> list[tuple[str | int, ...]]:
+        """Where its body names something by its id."""
+        return list(_ids(self.body)) if self.body is not None else []
+
     def example(self) -> Json | None:
         """A body that passes every check; some values are new each time, for what must be unique."""
         return None if self.body is None else _example("", self.body)
@@ -84,10 +90,26 @@ def operations(app: FastAPI) -> list[Operation]:
             ids=tuple(each["name"] for each in entry.get("parameters", []) if each["in"] == "path"),
             body=_body(spec, entry),
             guarded=bool(entry.get("security")),
+            query_ids=tuple(each["name"] for each in entry.get("parameters", []) if _is_query_id(each)),
         )
         for path, entries in spec["paths"].items()
         for method, entry in entries.items()
     ]
+
+
+def _is_query_id(parameter: Json) -> bool:
+    return parameter["in"] == "query" and bool(list(_ids(parameter["schema"])))
+
+
+def _ids(schema: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if schema.get("format") == "uuid":
+        yield path
+    for choice in schema.get("anyOf", []):
+        yield from _ids(choice, path)
+    for name, inner in schema.get("properties", {}).items():
+        yield from _ids(inner, (*path, name))
+    if "items" in schema:
+        yield from _ids(schema["items"], (*path, 0))
 
 
 def spots(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

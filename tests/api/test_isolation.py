@@ -2,27 +2,22 @@
 
 import asyncio
 import itertools
-from dataclasses import dataclass
-from typing import Any
 
 import httpx2
 import pytest
-import sqlalchemy as sa
 from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
 
-from comfyfleet import fleet
-from comfyfleet.db.tables import CENTRAL, TENANT, settlements
-from comfyfleet.dispatch.settlements import park
-from comfyfleet.fleet import FleetRules, NewWorker
+from comfyfleet.api.app import OPEN_PATHS
+from comfyfleet.api.worker.endpoints import ENDPOINTS, PREFIX
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import SettlementId, new_id
-from comfyfleet.tenants import Role
-from tests.api.asking import Operation, at, fault, operations
-from tests.builders import Member, a_member, a_user, a_workflow, an_effect, an_operator_key, credit
-from tests.database.dispatch.test_queue import Queue
-from tests.database.videos.shelf import a_video
+from comfyfleet.kernel.ids import new_id
+from comfyfleet.settings import Settings
+from tests.api.asking import at, fault, operations
+from tests.api.world import World, a_file, ask, build_world, rows, with_two_pools, without
+from tests.builders import a_member, an_operator_key
+from tests.conftest import Databases
 
-FILE = {"name": "canary.png", "mime_type": "image/png", "size": 3}
 PUBLIC = {
     "GET /healthz",
     "GET /readyz",
@@ -34,144 +29,31 @@ PUBLIC = {
 }
 ANYBODY_KNOWN = {"GET /api/auth/me"}
 NOT_TELLING = {"version", "asset_name"}  # a number, and a word that many have
+# Not in the description, each with its own tests: signed objects, the door for people, what replicas say.
+HIDDEN = {"/objects/{token}", "/", "/door/{name}", "/set-password", "/api/replicas/live"}
 ENDLESS = {"/api/events"}  # a stream of one's own jobs: tests/live/test_user_stream.py
 
 
-async def rows(house: House) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything there is, but for when a key was last used."""
-    found = {}
-    for database, metadata in [(house.central, CENTRAL), *((pool, TENANT) for pool in house.pools.values())]:
-        async with database.engine.connect() as connection:
-            for table in metadata.sorted_tables:
-                columns = [column for column in table.c if column.name != "last_used_at"]
-                result = await connection.execute(sa.select(*columns).order_by(*table.primary_key))
-                found[table.name] = [tuple(row) for row in result]
-    return found
-
-
-@dataclass(frozen=True)
-class World:
-    """An attacker with all rights in a tenant, and whose ids it has got hold of."""
-
-    attackers: dict[str, dict[str, str]]
-    foreign: dict[str, dict[str, object]]
-
-
-async def a_file(client: httpx2.AsyncClient, owner: Member, *, stored: bool) -> str:
-    announced = (await client.post("/api/files", json=FILE, headers=owner.headers)).json()
-    if stored:
-        put = announced["upload"]["requests"][0]
-        assert (await client.put(put["url"], content=b"abc", headers=put["headers"])).status_code == 200
-        confirm = f"/api/files/{announced['file']['id']}/confirm"
-        assert (await client.post(confirm, json={}, headers=owner.headers)).status_code == 200
-    return str(announced["file"]["id"])
-
-
-async def a_key_id(client: httpx2.AsyncClient, owner: Member) -> str:
-    made = await client.post("/api/keys", json={"name": "victim's"}, headers=owner.headers)
-    return str(made.json()["key"]["id"])
-
-
-async def a_job(client: httpx2.AsyncClient, owner: Member) -> str:
-    body = {"effect": "canary"}
-    made = await client.post("/api/ai-jobs", json=body, headers=owner.headers)
-    assert made.status_code == 201, made.text
-    return str(made.json()["id"])
-
-
-async def a_webhook(client: httpx2.AsyncClient, owner: Member) -> tuple[str, str]:
-    """An endpoint, and a delivery to it."""
-    made = await client.post("/api/webhooks", json={"url": "https://example.com/hook"}, headers=owner.headers)
-    endpoint_id = made.json()["endpoint"]["id"]
-    assert (await client.post(f"/api/webhooks/{endpoint_id}/test", headers=owner.headers)).status_code == 202
-    log = await client.get(f"/api/webhooks/{endpoint_id}/deliveries", headers=owner.headers)
-    return str(endpoint_id), str(log.json()["deliveries"][0]["id"])
-
-
-async def a_parked_settlement(house: House) -> SettlementId:
-    async with house.control_tx() as tx:
-        (row,) = await tx.all(sa.select(settlements.c.id))
-        await park(tx, row.id, error="the pool said no")
-    return SettlementId(row.id)
-
-
-async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
-    workflow = await a_workflow(house, "face-swap")
-    hidden = await an_effect(house, "not-yet", workflow=workflow.slug, is_published=False)
-    async with house.control_tx() as tx:
-        made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
-        await fleet.assign_workflow(tx, made.id, workflow.id)
-        await fleet.register_worker(tx, NewWorker("gpu-box-1", "127.0.0.1"), fleet=made, rules=FleetRules())
-        secret, _ = await fleet.make_fleet_secret(tx, name="x")
-    queue, place = Queue(house), {"workflow_id": workflow.id, "structure_hash": workflow.structure_hash}
-    dispatch_id, over = await queue.add(**place), await queue.add(**place)
-    await queue.cancel(over)
-    settlement_id = await a_parked_settlement(house)
-    return {
-        "fleet_id": {"a fleet": made.id},
-        "worker_id": {"a worker": "gpu-box-1"},
-        "slug": {"a workflow": workflow.slug},
-        "version": {"a version": workflow.version},
-        "effect_slug": {"an effect that is not published": hidden.slug},
-        "asset_name": {"an asset": "preview"},
-        "structure_hash": {"a structure": workflow.structure_hash},
-        "secret_id": {"a fleet secret": secret.id},
-        "dispatch_id": {"a dispatch": dispatch_id},
-        "settlement_id": {"a parked settlement": settlement_id},
-    }
+@pytest.fixture
+def settings(settings: Settings, databases: Databases) -> Settings:
+    return with_two_pools(settings, databases)
 
 
 @pytest.fixture
 async def world(client: httpx2.AsyncClient, house: House) -> World:
-    admin = await a_member(house)
-    member = await a_member(house, tenant=admin.tenant, role=Role.MEMBER)
-    colleague = await a_member(house, tenant=admin.tenant, role=Role.MEMBER)
-    victim = await a_member(house)
-    operator = await a_user(house, None, Role.OPERATOR)
-    session = {"admin": admin.headers, "member": member.headers}
-    endpoint_id, delivery_id = await a_webhook(client, victim)
-    await credit(house, victim.tenant, victim.user, 100)
-    await credit(house, colleague.tenant, colleague.user, 100)
-    await an_effect(house, "canary")
-    return World(
-        attackers=session,
-        foreign={
-            "user_id": {"another tenant's user": victim.user.id, "an operator": operator.id},
-            "key_id": {
-                "another tenant's key": await a_key_id(client, victim),
-                "a colleague's key": await a_key_id(client, colleague),
-            },
-            "file_id": {
-                "another tenant's file": await a_file(client, victim, stored=True),
-                "another tenant's upload": await a_file(client, victim, stored=False),
-                "a colleague's file": await a_file(client, colleague, stored=True),
-                "a colleague's upload": await a_file(client, colleague, stored=False),
-            },
-            "endpoint_id": {"another tenant's webhook": endpoint_id},
-            "delivery_id": {"another tenant's delivery": delivery_id},
-            "video_id": {
-                "another tenant's video": (await a_video(house, victim)).id,
-                "a colleague's video": (await a_video(house, colleague)).id,
-            },
-            "job_id": {
-                "another tenant's job": await a_job(client, victim),
-                "a colleague's job": await a_job(client, colleague),
-            },
-            "tenant_id": {"another tenant": victim.tenant.id, "the attacker's own": admin.tenant.id},
-            **await the_operators_things(house),
-        },
-    )
+    return await build_world(client, house)
 
 
-async def ask(client: httpx2.AsyncClient, operation: Operation, url: str, headers: dict[str, str]) -> httpx2.Response:
-    body = {"parts": []} if operation.path.endswith("/confirm") else operation.example()
-    return await client.request(operation.method, url, json=body, headers=headers)
-
-
-def without(text: str, ids: dict[str, str]) -> str:
-    for each in ids.values():
-        text = text.replace(each, "ID")
-    return text
+def test_the_description_leaves_no_route_out(app: FastAPI) -> None:
+    """Else the matrices would not know of it."""
+    described = {str(operation) for operation in operations(app)}
+    left_out = set()
+    for route in iter_route_contexts(app.routes):
+        # Without methods: what replicas say to each other over a WebSocket.
+        methods = (getattr(route, "methods", None) or {"GET"}) - {"HEAD", "OPTIONS"}
+        left_out |= {str(route.path) for method in methods if f"{method} {route.path}" not in described}
+    assert left_out == OPEN_PATHS | HIDDEN
+    assert {f"POST {PREFIX}{name}" for name in ENDPOINTS} <= described
 
 
 async def test_a_foreign_id_is_answered_like_an_unknown_one(

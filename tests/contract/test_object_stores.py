@@ -144,6 +144,34 @@ async def test_the_control_plane_writes_once_and_reads_within_a_bound(store: Obj
         await store.read(key, bytes_max=9)
 
 
+@pytest.mark.parametrize("pieces", [0, 3, 19], ids=["nothing", "one part", "several"])
+async def test_a_stream_is_written_as_it_comes(store: ObjectStore, key: ObjectKey, pieces: int) -> None:
+    async def chunks(count: int = pieces) -> AsyncIterator[bytes]:
+        for number in range(count):
+            yield bytes([number]) * MIB
+
+    made = await store.write_stream(key, chunks(), media_type=PNG)
+    found = await store.head(key)
+    assert found is not None
+    assert (made.key, found.size_bytes) == (key, pieces * MIB)
+    if pieces:
+        assert await store.read_range(key, (pieces - 1) * MIB - 1, 3) == bytes([pieces - 2, pieces - 1, pieces - 1])
+    with pytest.raises(AlreadyExists):
+        await store.write_stream(key, chunks(), media_type=PNG)
+
+
+@pytest.mark.parametrize("pieces", [1, 17], ids=["one part", "several"])
+async def test_a_stream_that_breaks_off_leaves_nothing(store: ObjectStore, key: ObjectKey, pieces: int) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(pieces):
+            yield bytes(MIB)
+        raise InvalidInput("file", "is too large")
+
+    with pytest.raises(InvalidInput):
+        await store.write_stream(key, chunks(), media_type=PNG)
+    assert await store.head(key) is None
+
+
 async def test_reading_what_is_not_there_says_so(store: ObjectStore, key: ObjectKey) -> None:
     with pytest.raises(NotFound):
         await store.read(key, bytes_max=10)
@@ -250,6 +278,17 @@ async def test_a_put_of_another_length_is_refused(
     assert refused.status_code == 403
     assert code_of(refused) in ("length_mismatch", "SignatureDoesNotMatch")
     assert await store.head(key) is None
+
+
+@pytest.mark.parametrize("body", [b"x", BODY], ids=["short", "long"])
+async def test_a_put_signed_without_a_length_takes_any_and_creates_once(
+    store: ObjectStore, http: httpx2.AsyncClient, key: ObjectKey, body: bytes
+) -> None:
+    request = store.presign_put(key, media_type=PNG, size_bytes=None, expires_s=60)
+    assert (await send(http, request, body)).status_code == 200
+    assert await download(http, store, key) == body
+    assert (await send(http, request, b"something else")).status_code == 412
+    assert await download(http, store, key) == body
 
 
 async def test_a_put_of_unknown_length_is_refused(store: ObjectStore, http: httpx2.AsyncClient, key: ObjectKey) -> None:

@@ -1,6 +1,7 @@
 """One job's stream over a real socket, on both engines."""
 
 import asyncio
+import socket
 
 import pytest
 
@@ -131,6 +132,29 @@ async def test_a_server_that_stops_says_so(replica: Replica, stage: Stage, owner
         await replica.stop()
         assert (await reader.rest())[-1].event == "stopping"
         assert (await all_jobs.rest())[-1].event == "stopping"
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_who_reads_nothing_any_more_is_let_go(
+    replica: Replica, stage: Stage, owner: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection stands, but nobody takes anything: what is kept for it must not stay for ever."""
+    monkeypatch.setattr("comfyfleet.api.tenant.events.SENT_WITHIN_S", 0.2)
+    job_id = await stage.job_of(owner)
+    await stage.worker.lease(replica)
+    with socket.socket() as asleep:
+        asleep.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        asleep.connect(("127.0.0.1", int(replica.url.rpartition(":")[2])))
+        head = f"GET /api/ai-jobs/{job_id}/events HTTP/1.1\r\nHost: x\r\n"
+        asleep.sendall(f"{head}Authorization: {owner.headers['Authorization']}\r\n\r\n".encode())
+        async with asyncio.timeout(30):
+            while not replica.house.live._readers:  # noqa: ASYNC110 nobody is told
+                await asyncio.sleep(0.01)
+            while replica.house.live._readers:
+                await stage.worker.report(replica, job_id, 1, kind="preview", image="x" * 500_000)
+                await asyncio.sleep(0.01)
+    assert replica.house.live.hub.topics == []
+    assert not replica.house.live.states._followed
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

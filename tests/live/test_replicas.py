@@ -7,6 +7,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from comfyfleet.kernel.ids import new_id
+from comfyfleet.live import Followed, wait_until_over
 from comfyfleet.settings import Settings
 from comfyfleet.wire import replica_v1 as wire
 from tests.builders import Member
@@ -126,3 +127,39 @@ async def test_a_replica_that_stops_is_forgotten(settings: Settings, replica: Re
         while replica.house.live._links:
             await replica.house.live.meet()
             await asyncio.sleep(0.05)
+
+
+async def test_how_far_a_job_is_can_be_asked_of_any_replica(
+    replica: Replica, other: Replica, stage: Stage, owner: Member
+) -> None:
+    job_id = await stage.job_of(owner)
+    await stage.worker.lease(other)
+    for fraction in (0.25, 0.5):
+        lease = {**stage.worker.jobs[job_id], "progress": fraction, "node": "3"}
+        await stage.worker.say(other, "heartbeat", leases=[lease])
+        for asked in (replica, other):
+            shown = (await asked.client.get(f"/api/ai-jobs/{job_id}", headers=owner.headers)).json()
+            assert (shown["status"], shown["queue"]) == ("processing", None)
+            assert (shown["progress"]["fraction"], shown["progress"]["node"]) == (fraction, "3")
+    assert replica.house.live.hub.topics == []
+
+
+async def test_who_waits_for_an_end_is_woken_by_whoever_settles(
+    replica: Replica, other: Replica, stage: Stage, owner: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the hint alone: nobody looks by itself here."""
+    monkeypatch.setattr("comfyfleet.live.states.LOOK_EVERY_S", 3600.0)
+    job_id = await stage.job_of(owner)
+    await stage.worker.lease(other)
+    job = Followed(job_id, owner.tenant.id, owner.user.id, "main")
+    waiting = asyncio.create_task(wait_until_over(replica.house.live, job, within_s=30))
+    async with asyncio.timeout(20):
+        while job_id not in other.house.live.hub._ears:  # noqa: ASYNC110 nobody is told
+            await asyncio.sleep(0.01)
+    await stage.worker.complete(other, job_id)
+    assert await waiting
+    assert await wait_until_over(replica.house.live, job, within_s=30)
+    assert not await wait_until_over(
+        replica.house.live, Followed(await stage.job_of(owner), owner.tenant.id, owner.user.id, "main"), within_s=0
+    )
+    assert replica.house.live.hub.topics == []

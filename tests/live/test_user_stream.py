@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.api.ordering import Studio
 from tests.builders import Member, a_member
 from tests.watching import Replica, Stage, reading
 
@@ -58,3 +59,22 @@ async def test_a_garbled_id_is_as_none(replica: Replica, stage: Stage, owner: Me
     for garbage in ("x", "2026-01-01T00:00:00", "9" * 300):
         async with reading(replica, owner, after=garbage) as reader:
             await reader.until("status", job_id=str(job_id))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_what_is_ordered_and_begun_shows_at_once(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told by those who did it, not found by looking."""
+    for name in ("states.LOOK_EVERY_S", "watch_user.LIST_EVERY_S"):
+        monkeypatch.setattr(f"comfyfleet.live.{name}", 3600.0)
+    studio = await Studio.open(replica.house, replica.client)
+    async with reading(replica, studio.member) as reader:
+        first = await studio.ordered()
+        await reader.until("status", job_id=first, status="queued")
+        await studio.leased()
+        await reader.until("status", job_id=first, status="processing")
+        second = (await studio.say("cancel", await studio.ordered())).json()["id"]
+        await reader.until("status", job_id=second, status="cancelled")
+        waits = await studio.ordered(properties={"prompt": "x"})
+        await studio.relay()
+        assert (await reader.until("queue", job_id=waits)).data["position"] == 1
+        assert (await studio.job(waits))["queue"]["position"] == 1

@@ -22,6 +22,7 @@ from comfyfleet.api.policy import SignedUrl, require_policies
 from comfyfleet.api.requests import BodyLimit, RequestContext, route_patterns
 from comfyfleet.api.stopping import Stopping
 from comfyfleet.api.tenant import tenant_router
+from comfyfleet.api.tenant.inbox import UPLOADS_MAX
 from comfyfleet.api.validity import Validity
 from comfyfleet.api.worker import WorkerEndpoints
 from comfyfleet.api.worker.openapi import describe_worker_endpoints
@@ -46,6 +47,7 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
     app.state.house, app.state.options, app.state.upkeep = house, options, upkeep
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
     app.state.validity = Validity()
+    app.state.uploads = asyncio.Semaphore(UPLOADS_MAX)
     for router in (health.router, auth.router, payments.router, replicas.router, tenant_router(), operator_router()):
         app.include_router(router)
     app.include_router(door.router)
@@ -69,8 +71,8 @@ def _surround(app: FastAPI, options: ApiOptions) -> None:
             CORSMiddleware,
             allow_origins=options.cors_origins,
             allow_methods=["GET", "POST", "PUT", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "If-None-Match"],
-            expose_headers=["ETag", "X-Request-Id", "Retry-After"],
+            allow_headers=["Authorization", "Content-Type", "If-None-Match", "Last-Event-ID", "Prefer"],
+            expose_headers=["ETag", "Location", "Preference-Applied", "X-Request-Id", "Retry-After"],
         )
     app.add_middleware(RequestContext)
     app.add_middleware(WorkerEndpoints, state=app)

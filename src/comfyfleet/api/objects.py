@@ -77,7 +77,7 @@ def _refuse_length(request: Request, grant: PutGrant | PartGrant) -> Response | 
     declared = request.headers.get("content-length", "")
     if not declared.isascii() or not declared.isdecimal() or len(declared) > LENGTH_DIGITS_MAX:
         return error_response(411, "length_required", "Send the Content-Length that this URL was signed with.")
-    if int(declared) != grant.size_bytes:
+    if grant.size_bytes is not None and int(declared) != grant.size_bytes:
         return _wrong_length(UploadMismatch(expected_bytes=grant.size_bytes, found_bytes=int(declared)))
     return None
 

@@ -19,6 +19,7 @@ log = structlog.get_logger()
 
 REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 BODY_WITHIN_S = 30.0
+UPLOADS = re.compile(r"/objects/.*|/api/effects/[^/]+/run")
 QUIET_PATHS = ("/healthz", "/readyz")
 
 
@@ -86,8 +87,8 @@ class BodyLimit:
 
 
 def _in_time(scope: Scope, receive: Receive) -> Receive:
-    """A sender that trickles must not hold a connection for ever. Uploads of objects have a measure of their own."""
-    if scope["type"] != "http" or scope["path"].startswith("/objects/"):
+    """A sender that trickles must not hold a connection for ever. Uploads have a measure of their own."""
+    if scope["type"] != "http" or UPLOADS.fullmatch(scope["path"]):
         return receive
     deadline, complete = time.monotonic() + BODY_WITHIN_S, False
 

@@ -17,7 +17,7 @@ from comfyfleet.dispatch.finish import (
 from comfyfleet.dispatch.floors import Floors
 from comfyfleet.dispatch.heartbeat import Beat, Extended, extend_leases
 from comfyfleet.dispatch.lanes import LaneBook
-from comfyfleet.dispatch.lease import Leased, Leasing, count_heads, lease_dispatches
+from comfyfleet.dispatch.lease import Leased, Leasing, count_heads, lease_dispatches, read_payloads
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.listing import (
     Attempt,
@@ -97,6 +97,7 @@ __all__ = [
     "may_fail_everywhere",
     "promote_delayed",
     "read_leases",
+    "read_payloads",
     "rebind_leases",
     "requeue_dispatch",
     "require_dispatch",

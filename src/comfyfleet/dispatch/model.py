@@ -152,6 +152,7 @@ class Grant(Struct, frozen=True):
     """A lease, as its worker gets it. The nonce names this attempt's files: no other attempt can write them."""
 
     dispatch_id: DispatchId
+    tenant_id: TenantId
     lane: Lane
     attempt: int
     epoch: int

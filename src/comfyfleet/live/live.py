@@ -1,11 +1,13 @@
 """Live events of one process: what its workers report, who reads here, and the other processes. Owned by the house."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
+import msgspec
 import structlog
 
 from comfyfleet.db import Database
@@ -14,8 +16,9 @@ from comfyfleet.kernel.ids import JobId, UserId, new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.live.hub import Hub
 from comfyfleet.live.link import Link
-from comfyfleet.live.model import Followed, Replica
+from comfyfleet.live.model import PROGRESS, Followed, Progress, Replica
 from comfyfleet.live.outbox import Outbox, Send
+from comfyfleet.live.progress import says_the_same, standing
 from comfyfleet.live.replicas import ReplicaSigner, announce_replica, remove_replica
 from comfyfleet.live.states import States
 from comfyfleet.live.subscription import Subscription
@@ -23,10 +26,12 @@ from comfyfleet.live.subscription import Subscription
 ANNOUNCE_EVERY_S = 2.0
 PASSED_WITHIN_S = 0.25
 CAUGHT_UP_WITHIN_S = 1.0
+ASKED_WITHIN_S = 0.25
 STREAMS_PER_USER_MAX = 20
 RETRY_AFTER_S = 5
 
 log = structlog.get_logger()
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,20 @@ class Live:
         for arrival in late:
             arrivals[arrival].is_prompt = False
 
+    def began(self, job_id: JobId, *, attempt: int) -> None:
+        """A worker has it. What an earlier attempt said of its progress does not hold any more."""
+        if attempt > 1:
+            self.hub.report(job_id, PROGRESS, _encode({"fraction": 0.0, "attempt": attempt}))
+        self.changed(job_id)
+
+    def note_progress(self, job_id: JobId, data: Mapping[str, Any]) -> bool:
+        """Said with a heartbeat: nobody waits until it has arrived. False: that was known already."""
+        log = self.hub.logs.get(job_id)
+        if log is not None and says_the_same(log.latest.get(PROGRESS), data["fraction"], data["node"]):
+            return False
+        self.hub.report(job_id, PROGRESS, _encode(data))
+        return True
+
     def changed(self, job_id: JobId, *, user_id: UserId | None = None) -> None:
         """A job was made, began or ended. Nothing is lost without this: those who watch look every two seconds."""
         self.hub.changed([job_id] if user_id is None else [job_id, user_id])
@@ -111,16 +130,32 @@ class Live:
         for link, _ in self._links.values():
             link.want(topic, wanted)
 
-    async def catch_up(self) -> None:
+    async def catch_up(self, *, within_s: float = CAUGHT_UP_WITHIN_S) -> None:
         """Until the others have sent what they know of what is watched here; not for long."""
         awaited = [future for link, _ in self._links.values() if (future := link.catch_up()) is not None]
         if awaited:
-            await asyncio.wait(awaited, timeout=CAUGHT_UP_WITHIN_S)
+            await asyncio.wait(awaited, timeout=within_s)
 
     def knows(self, origin: str) -> bool:
         """Is this process here, or can it be asked?"""
         open_links = (other for other, (link, _) in self._links.items() if link.is_open)
         return origin == self.me.origin or any(Replica(other, "").origin == origin for other in open_links)
+
+    async def progress_of(self, job_ids: Collection[JobId]) -> dict[JobId, Progress]:
+        """How far running jobs are, whichever process their workers report to. Lives in memory only: after a restart
+        nothing is known until they report again."""
+        if not job_ids:
+            return {}
+        reader = Subscription(previews=False, kinds=frozenset())
+        try:
+            for job_id in job_ids:
+                self.hub.listen(reader, job_id)
+            await self.catch_up(within_s=ASKED_WITHIN_S)
+        finally:
+            for job_id in job_ids:
+                self.hub.leave(reader, job_id)
+        logs = {job_id: log for job_id in job_ids if (log := self.hub.logs.get(job_id)) is not None}
+        return {job_id: found for job_id, log in logs.items() if (found := standing(log.latest)) is not None}
 
     # ── other processes ──
 

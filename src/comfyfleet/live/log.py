@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from comfyfleet.live.model import Event
+from comfyfleet.live.model import STANDING, Event
 
 EACH_MAX = 200
 TOPICS_MAX = 5_000
@@ -20,6 +20,7 @@ class TopicLog:
     events: deque[Event] = field(default_factory=deque)
     preview: Event | None = None  # the latest: an older one is of no use to anybody
     heads: dict[str, int] = field(default_factory=dict)
+    latest: dict[str, Event] = field(default_factory=dict)  # by kind, of those that say how far the job is
     size_bytes: int = 0
 
     def add(self, event: Event) -> None:
@@ -28,6 +29,8 @@ class TopicLog:
             self.preview = event
             return
         self.heads[event.origin] = event.number
+        if event.kind in STANDING and (event.kind not in self.latest or event.at >= self.latest[event.kind].at):
+            self.latest[event.kind] = event
         self.events.append(event)
         self.size_bytes += _weight(event)
         if len(self.events) > EACH_MAX:

@@ -9,6 +9,8 @@ from comfyfleet.jobs.lifecycle import JOB, JobStatus
 from comfyfleet.kernel.ids import JobId, TenantId, UserId
 
 PREVIEW = "preview"
+PROGRESS, NODE = "progress", "node"
+STANDING = frozenset({PROGRESS, NODE})
 # A job is seldom heard of by more than two or three processes.
 ORIGINS_MAX = 16
 CURSOR_CHARS_MAX = 500
@@ -35,6 +37,16 @@ class Event:
     @property
     def is_preview(self) -> bool:
         return self.kind == PREVIEW
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a running job is, as its worker last said. `fraction` is of the whole job."""
+
+    fraction: float | None
+    node: str | None
+    node_class: str | None
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

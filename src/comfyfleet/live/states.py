@@ -92,7 +92,7 @@ class States:
             chosen = [each for each in job_ids if self._pool_of.get(each) == pool]
             try:
                 for first in range(0, len(chosen), BATCH):
-                    found |= await self._read(pool, chosen[first : first + BATCH])
+                    found |= await self.read(pool, chosen[first : first + BATCH])
             except DatabaseUnavailable as problem:
                 log.warning("live.pool_away", pool=pool, problem=str(problem))
         for job_id, state in found.items():
@@ -102,7 +102,8 @@ class States:
                 self._tell(state)
         return found
 
-    async def _read(self, pool: str, job_ids: Sequence[JobId]) -> dict[JobId, JobState]:
+    async def read(self, pool: str, job_ids: Sequence[JobId]) -> dict[JobId, JobState]:
+        """As the databases of this pool and of the queue have them now."""
         if pool not in self._pools:
             raise DatabaseUnavailable(pool)
         async with self._pools[pool].pool_tx(read_only=True) as tx:

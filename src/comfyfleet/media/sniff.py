@@ -44,6 +44,16 @@ def sniff_family(head: bytes) -> Family | None:
     return "iso" if _is_film(head) else None
 
 
+def name_type(head: bytes) -> str | None:
+    """For one who does not say what it sends, as curl does of films."""
+    family = sniff_family(head)
+    if family == "matroska":
+        return "video/webm" if b"webm" in head[:64] else "video/x-matroska"
+    if family == "iso":
+        return "video/quicktime" if head[8:12] == b"qt  " or head[4:8] != b"ftyp" else "video/mp4"
+    return f"image/{family}" if family else None
+
+
 def describe(head: bytes) -> str:
     """For people: what came instead."""
     if not head:

@@ -18,6 +18,7 @@ from comfyfleet.storage.model import (
     object_key,
 )
 from comfyfleet.storage.read import list_files, read_file, read_files, sign_download
+from comfyfleet.storage.receive import expect_stream, note_size, receive_stream
 from comfyfleet.storage.remove import delete_file, delete_files, drop_files, erase_object
 
 __all__ = [
@@ -40,15 +41,18 @@ __all__ = [
     "delete_files",
     "drop_files",
     "erase_object",
+    "expect_stream",
     "forget_files",
     "keys_of",
     "list_files",
     "list_long_deleted",
+    "note_size",
     "object_key",
     "prepare_upload",
     "read_file",
     "read_files",
     "read_unfinished",
+    "receive_stream",
     "record_made",
     "sign_download",
     "sign_upload",

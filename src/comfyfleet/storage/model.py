@@ -1,7 +1,7 @@
 """Files, the objects that hold their bytes, and the requests by which bytes move."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NewType, Protocol, Self
@@ -51,6 +51,11 @@ def check_url_life(expires_s: int) -> int:
     if not 1 <= expires_s <= URL_LIFE_S_MAX:
         raise InvalidInput("expires_s", f"must be from 1 to {URL_LIFE_S_MAX}")
     return expires_s
+
+
+def put_headers(media_type: str, size_bytes: int | None) -> dict[str, str]:
+    length = {} if size_bytes is None else {"Content-Length": str(size_bytes)}
+    return {"Content-Type": media_type, **length, "If-None-Match": "*"}
 
 
 def content_disposition(download_name: str | None) -> str:
@@ -165,8 +170,11 @@ class ObjectStore(Protocol):
         self, key: ObjectKey, *, media_type: str, download_name: str | None = None, expires_s: int
     ) -> SignedRequest: ...
 
-    def presign_put(self, key: ObjectKey, *, media_type: str, size_bytes: int, expires_s: int) -> SignedRequest:
-        """Bound to type, length and `If-None-Match: *`: the first PUT creates, a second one gets 412."""
+    def presign_put(self, key: ObjectKey, *, media_type: str, size_bytes: int | None, expires_s: int) -> SignedRequest:
+        """Bound to type, length and `If-None-Match: *`: the first PUT creates, a second one gets 412.
+
+        Without a length, for who does not know it yet, any that fits into one PUT.
+        """
 
     async def head(self, key: ObjectKey) -> StoredObject | None: ...
 
@@ -175,6 +183,10 @@ class ObjectStore(Protocol):
 
     async def write(self, key: ObjectKey, data: bytes, *, media_type: str) -> StoredObject:
         """Small objects of the control plane's own."""
+
+    async def write_stream(self, key: ObjectKey, chunks: AsyncIterator[bytes], *, media_type: str) -> StoredObject:
+        """As they come, a few MiB in memory at a time. Whoever gives the chunks bounds them; if that raises, nothing
+        is left."""
 
     async def read(self, key: ObjectKey, *, bytes_max: int) -> bytes: ...
 

@@ -1,6 +1,6 @@
 """How a file is cut for its upload. Pure: the same size always gives the same parts, so URLs can be signed again."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.storage.model import MIB, UploadedPart
@@ -25,6 +25,18 @@ def plan_parts(size_bytes: int) -> list[int]:
     size = part_size(size_bytes)
     whole, rest = divmod(size_bytes, size)
     return [size] * whole + ([rest] if rest else [])
+
+
+async def in_blocks(chunks: AsyncIterator[bytes], *, bytes_min: int) -> AsyncIterator[bytearray]:
+    """However small they come, so large at least; the last one what is left."""
+    block = bytearray()
+    async for chunk in chunks:
+        block += chunk
+        if len(block) >= bytes_min:
+            yield block
+            block = bytearray()
+    if block:
+        yield block
 
 
 def check_parts(parts: Sequence[UploadedPart], *, size_bytes: int) -> list[UploadedPart]:

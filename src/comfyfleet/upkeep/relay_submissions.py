@@ -35,4 +35,6 @@ async def _enqueue(house: House, pool: str, submissions: Sequence[Submission]) -
         news = [jobs.to_dispatch(each, pool=pool, weight=weights.get(each.tenant_id, 1)) for each in submissions]
         placed = await dispatch.enqueue_dispatches(tx, news, rules=house.queue_rules)
     house.desk.queued(placed.values())
+    for each in submissions:
+        house.live.changed(each.job_id)  # now it has a place that can be told
     return True

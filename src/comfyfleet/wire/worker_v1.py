@@ -105,7 +105,12 @@ class Poll(Request):
 
 
 class Job(Struct, kw_only=True):
-    """A lease. It lives `lease_seconds` until its first heartbeat, and from then on for the whole TTL each time."""
+    """A lease. It lives `lease_seconds` until its first heartbeat, and from then on for the whole TTL each time.
+
+    `nonce` is this attempt's own. `output_url` takes the primary output in one PUT with `output_headers`, whatever its
+    size; it is then named by `output_path` at completion. Further ones, and one whose URL has expired: `outputs`.
+    All URLs of the reply work for `url_seconds`.
+    """
 
     dispatch_id: UUID
     lease_token: str
@@ -118,10 +123,13 @@ class Job(Struct, kw_only=True):
     provider: str
     attempt: int
     epoch: int
+    nonce: str
     input_payload: Raw
     input_url: str | None = None
     output_url: str | None = None
     output_headers: dict[str, str] = {}
+    output_path: str | None = None
+    url_seconds: int = 0
 
 
 class PollReply(Struct, kw_only=True):
@@ -132,11 +140,17 @@ class PollReply(Struct, kw_only=True):
 
 
 class HeldLease(LeaseProof):
-    """`ahead`: leased, and not begun; somebody idle may have it."""
+    """`ahead`: leased, and not begun; somebody idle may have it. `progress`: of the whole job; `node`: where it is.
+
+    `input_url_seconds`: how long the URLs of inputs that are still to be fetched work; left out when all are here.
+    """
 
     provider_job_id: Word | None = None
     service_status: Word | None = None
     ahead: bool = False
+    progress: Annotated[float, Meta(ge=0, le=1)] | None = None
+    node: Word | None = None
+    input_url_seconds: Annotated[float, Meta(ge=0, le=10_000_000)] | None = None
 
 
 class Heartbeat(Request):
@@ -149,11 +163,15 @@ class Heartbeat(Request):
 
 
 class LeaseState(Struct, kw_only=True):
+    """`input_urls`: for a worker whose own are about to expire, fresh ones by the asset's name, for `url_seconds`."""
+
     dispatch_id: UUID
     lease_seconds: float
     deadline_seconds: float
     cancel_requested: bool
     give_back: bool
+    input_urls: dict[str, str] = {}
+    url_seconds: int = 0
 
 
 class HeartbeatReply(Struct, kw_only=True):
@@ -233,6 +251,12 @@ class OutputsReply(Struct, kw_only=True):
 
 
 class Event(Struct, forbid_unknown_fields=True, kw_only=True):
+    """`data` goes to whoever watches as it is. What the job itself shows is taken from these of its keys:
+
+    `progress`: `fraction` (0 to 1, of the whole job), `node`, `node_class`, `step`, `steps`; `node`: `node`,
+    `node_class`; `preview`: `mime_type`, `image` (base64); `log`: `line`.
+    """
+
     kind: Literal["progress", "node", "preview", "log"]
     dispatch_id: UUID | None = None
     lease_token: Token | None = None

@@ -1,6 +1,8 @@
 """The nine endpoints, as a worker calls them."""
 
 import asyncio
+import json
+from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -9,7 +11,8 @@ import pytest
 from comfyfleet import fleet
 from comfyfleet.fleet import FleetRules, WorkerEvent
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import new_id
+from comfyfleet.kernel.ids import JobId, TenantId, new_id
+from comfyfleet.storage import object_key
 from tests.api.worker.conftest import WORKER, HttpWorker, Yard
 from tests.builders import a_workflow
 from tests.conftest import ManualClock
@@ -97,7 +100,7 @@ async def test_a_job_from_poll_to_completion(yard: Yard) -> None:
     assert UUID(job["dispatch_id"]) == dispatch_id
     assert job["input_payload"] == {"workflow": {"1": {}}, "text": "ä"}
     assert (job["attempt"], job["provider"], job["structure_hash"]) == (1, "self_hosted", "structure-1")
-    assert (job["input_url"], job["output_url"], job["output_headers"]) == (None, None, {})
+    assert job["input_url"] is None
     beat = await worker.say("heartbeat", leases=[{**lease_of(job), "provider_job_id": "prompt-1"}])
     assert beat["lost"] == []
     assert beat["leases"][0]["lease_seconds"] == pytest.approx(90, abs=2)
@@ -108,6 +111,70 @@ async def test_a_job_from_poll_to_completion(yard: Yard) -> None:
     assert (row.status, row.provider_job_id) == ("completed", "prompt-1")
     assert row.service_submitted_at is not None
     assert len(await yard.queue.settlements()) == 1
+
+
+async def test_the_primary_output_needs_no_further_call(yard: Yard, client: httpx2.AsyncClient) -> None:
+    """As the seeds have it: the reply says where the result goes, whatever its size, and for how long."""
+    worker = await yard.register()
+    tenant_id = TenantId(new_id())
+    dispatch_id = await yard.add(tenant_id=tenant_id)
+    job = await worker.poll()
+    folder = f"tenants/{tenant_id}/ai-jobs/{dispatch_id}/{job['epoch']}-{job['nonce']}/output-"
+    assert job["output_path"].startswith(folder)
+    assert (job["url_seconds"], job["output_headers"]["If-None-Match"]) == (900, "*")
+    named = {"path": job["output_path"], "name": "out.mp4", "mime_type": "video/mp4", "size": 11}
+    early = await worker.say("complete", 409, **lease_of(job), outputs=[named])
+    assert early["code"] == "output_missing"
+    put = await client.put(job["output_url"], content=b"eleven byte", headers=job["output_headers"])
+    assert put.status_code == 200, put.text
+    again = await client.put(job["output_url"], content=b"something else", headers=job["output_headers"])
+    assert again.status_code == 412
+    assert (await worker.say("complete", **lease_of(job), outputs=[named]))["status"] == "completed"
+
+
+async def test_inputs_that_are_still_to_be_fetched_get_fresh_urls(yard: Yard, client: httpx2.AsyncClient) -> None:
+    worker = await yard.register(max_concurrency=2)
+    key = object_key("tenants", new_id(), "files", new_id())
+    await yard.house.store.write(key, b"clip", media_type="video/mp4")
+    asset = {"name": "picture", "path": key, "media_type": "video/mp4", "is_primary_input": True}
+    await yard.add(payload=json.dumps({"workflow": {}, "assets": [asset]}, separators=(",", ":")).encode())
+    job = await worker.poll()
+    assert (await client.get(job["input_url"])).content == b"clip"
+
+    async def beat(**said: object) -> dict[str, Any]:
+        [state] = (await worker.say("heartbeat", leases=[{**lease_of(job), **said}]))["leases"]
+        found: dict[str, Any] = state
+        return found
+
+    for said in ({}, {"input_url_seconds": 880}):
+        assert (await beat(**said))["input_urls"] == {}
+    fresh = await beat(input_url_seconds=20.5)
+    assert (list(fresh["input_urls"]), fresh["url_seconds"]) == (["picture"], 900)
+    assert (await client.get(fresh["input_urls"]["picture"])).content == b"clip"
+    await yard.add()
+    other = await worker.poll()
+    job = other
+    assert (await beat(input_url_seconds=0))["input_urls"] == {}
+
+
+async def test_progress_told_by_heartbeat_reaches_whoever_watches(yard: Yard) -> None:
+    worker = await yard.register()
+    job_id = JobId(await yard.add())
+    job, live = await worker.poll(), yard.house.live
+    assert await live.progress_of([job_id]) == {}
+    for _ in range(2):
+        await worker.say("heartbeat", leases=[{**lease_of(job), "progress": 0.25, "node": "7"}])
+    [told] = live.hub.logs.get(job_id).events  # type: ignore[union-attr]
+    assert (told.kind, told.data) == ("progress", b'{"fraction":0.25,"node":"7"}')
+    await worker.say("events", events=[{"kind": "node", **lease_of(job), "data": {"node": "8", "node_class": "Save"}}])
+    shown = (await live.progress_of([job_id]))[job_id]
+    assert (shown.fraction, shown.node, shown.node_class) == (0.25, "8", "Save")
+    thief = await yard.register("i-2")
+    await thief.say("heartbeat", leases=[{**lease_of(job), "progress": 0.9}])
+    await worker.say("requeue", **lease_of(job), reason="spot")
+    await yard.queue.promote()
+    assert (await thief.poll())["attempt"] == 2
+    assert (await live.progress_of([job_id]))[job_id].fraction == 0.0
 
 
 async def test_nothing_waits_and_nobody_waits(yard: Yard) -> None:

@@ -361,3 +361,27 @@ async def test_a_file_on_the_other_store_is_not_looked_for_in_this_one(house: Ho
     with pytest.raises(StorageUnavailable):
         await storage.assemble_upload(house.store, elsewhere)
     assert await house.store.head(elsewhere.key) is not None
+
+
+async def test_a_stream_has_the_length_that_came(house: House, member: Member) -> None:
+    upload = storage.expect_stream(
+        house.store, member.tenant.id, name="../a\x00cat.png", media_type=PNG, size_bytes_max=MIB
+    )
+    async with house.tenant_tx(member.tenant) as tx:
+        file = await storage.announce_upload(tx, upload, user_id=member.user.id)
+    assert (file.name, file.size_bytes, file.status) == ("acat.png", MIB, FileStatus.PENDING)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield BODY
+
+    stored = await storage.receive_stream(house.store, file, chunks())
+    other = await a_user(house, member.tenant)
+    async with house.tenant_tx(member.tenant) as tx:
+        with pytest.raises(NotFound):
+            await storage.note_size(tx, file.id, other.id, stored.size_bytes)
+        sized = await storage.note_size(tx, file.id, member.user.id, stored.size_bytes)
+    assert (sized.size_bytes, sized.status) == (len(BODY), FileStatus.PENDING)
+    assert (await confirm(house, member, file.id)).status is FileStatus.STORED
+    async with house.tenant_tx(member.tenant) as tx:
+        with pytest.raises(NotFound):  # somebody relies on it now
+            await storage.note_size(tx, file.id, member.user.id, 1)

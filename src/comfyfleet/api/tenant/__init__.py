@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
-from comfyfleet.api.tenant import effects, events, files, jobs, keys, users, videos, wallet, webhooks
+from comfyfleet.api.tenant import effects, events, files, jobs, keys, run, users, videos, wallet, webhooks
 
 
 def tenant_router() -> APIRouter:
     router = APIRouter(prefix="/api")
-    for part in (users, keys, wallet, files, videos, effects, jobs, webhooks, events):
+    for part in (users, keys, wallet, files, videos, effects, run, jobs, webhooks, events):
         router.include_router(part.router)
     return router

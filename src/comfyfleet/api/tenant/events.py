@@ -1,13 +1,15 @@
 """A user's jobs, as they happen: one, or all of them."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any
 
+import structlog
 from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Send
+from starlette.types import Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from comfyfleet import live
@@ -19,6 +21,7 @@ from comfyfleet.live import Cursor, Told
 from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter(tags=["events"])
+log = structlog.get_logger()
 
 Reader = Annotated[Caller, Depends(TenantCaller(Scope.READ))]
 LastEventId = Annotated[str | None, Header(description="The id of the last event that was read; the rest follows.")]
@@ -26,6 +29,8 @@ STREAM: dict[int | str, dict[str, Any]] = {
     200: {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
 }
 OVER: dict[int | str, dict[str, Any]] = {204: {"description": "The end was read: an EventSource stays away."}}
+# A browser that sleeps keeps its connection, and with it a mailbox and a place among its user's streams.
+SENT_WITHIN_S = 30.0
 UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -40,8 +45,22 @@ class LiveResponse(StreamingResponse):
         super().__init__(_framed(told), status_code, headers=UNBUFFERED)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            try:
+                async with asyncio.timeout(SENT_WITHIN_S):
+                    await send(message)
+            except TimeoutError:
+                raise _Stalled from None
+
         async with aclosing(self._told):
-            await super().__call__(scope, receive, send)
+            try:
+                await super().__call__(scope, receive, send_in_time)
+            except* _Stalled:
+                log.info("live.reader_stalled")  # what it missed it gets when it comes back
+
+
+class _Stalled(Exception):
+    """It took nothing for so long that it is gone, or as good as gone."""
 
 
 async def _framed(told: AsyncGenerator[Told, None]) -> AsyncGenerator[bytes, None]:

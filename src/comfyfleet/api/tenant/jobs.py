@@ -1,11 +1,7 @@
 """Jobs of effects: ordered, looked at, cancelled, tried again, thrown away."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-import anyio.to_thread
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field, field_validator
 
@@ -13,14 +9,12 @@ from comfyfleet import jobs, storage
 from comfyfleet.api.background import wake_webhooks
 from comfyfleet.api.bodies import Body, View, is_plain_text, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
+from comfyfleet.api.tenant.job_views import JobView, view_jobs
 from comfyfleet.api.tenant.ordering import Wanted, cancel, order, rules_for, wake_after
-from comfyfleet.api.tenant.videos import sign_files
-from comfyfleet.house import House
-from comfyfleet.jobs import Job, JobFile, JobStatus
+from comfyfleet.jobs import JobStatus
 from comfyfleet.kernel.errors import InvalidInput
-from comfyfleet.kernel.ids import EffectId, FileId, JobId, VideoId
+from comfyfleet.kernel.ids import EffectId, JobId, VideoId
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.storage import File
 from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter(prefix="/ai-jobs", tags=["jobs"])
@@ -67,62 +61,6 @@ class RetryBody(Body):
     idempotency_key: Key = None
 
 
-class OutputView(View):
-    file_id: FileId
-    name: str
-    mime_type: str
-    size: int
-    url: str | None
-    is_primary: bool
-
-
-class JobView(View):
-    """`credits_cost`: what was set aside; it comes back unless the job completes. URLs expire: ask again.
-
-    `expired_at`: when what it made was deleted for its age. `outputs` are those that are still there.
-    """
-
-    id: JobId
-    status: JobStatus
-    effect_id: EffectId | None
-    effect: str | None
-    video_id: VideoId | None
-    workflow_version: int | None
-    properties: dict[str, Any]
-    priority: int
-    credits_cost: int
-    retry_of: JobId | None
-    cancel_requested: bool
-    error: str | None
-    outputs: list[OutputView]
-    created_at: datetime
-    started_at: datetime | None
-    completed_at: datetime | None
-    expired_at: datetime | None
-
-    @classmethod
-    def of(cls, job: Job, outputs: Sequence[OutputView] = ()) -> Self:
-        return cls(
-            id=job.id,
-            status=job.status,
-            effect_id=job.effect_id,
-            effect=job.effect_slug,
-            video_id=job.video_id,
-            workflow_version=job.workflow_version,
-            properties=job.properties or {},
-            priority=job.priority,
-            credits_cost=job.reserved_tokens,
-            retry_of=job.retry_of,
-            cancel_requested=job.cancel_requested_at is not None,
-            error=job.error_message,
-            outputs=list(outputs),
-            created_at=job.created_at,
-            started_at=job.started_at,
-            completed_at=job.completed_at,
-            expired_at=job.expired_at,
-        )
-
-
 class JobPage(View):
     jobs: list[JobView]
     next_cursor: str | None
@@ -147,7 +85,7 @@ async def create_job(body: NewJobBody, request: Request, caller: Writer, house: 
         webhook_url=body.webhook_url,
     )
     placed = await order(house, wanted)
-    wake_after(request, placed, home.pool)
+    wake_after(request, house, placed, home.pool)
     return JobView.of(placed.job)
 
 
@@ -164,7 +102,8 @@ async def get_jobs(
     """Newest first."""
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
         found = await jobs.list_jobs(tx, caller.user_id, page, status=status, effect_id=effect_id, video_id=video_id)
-    views = await view_jobs(house, caller, found.rows, expires_s=options.url_ttl_s)
+    # As they were chosen: one that has moved on since must not stand in the wrong list.
+    views = await view_jobs(house, caller, found.rows, expires_s=options.url_ttl_s, as_found=status is not None)
     return JobPage(jobs=views, next_cursor=found.next_cursor)
 
 
@@ -176,7 +115,9 @@ async def get_webhook_secret(caller: Manager, house: TheHouse) -> WebhookSecretV
 
 @router.get("/{job_id}")
 async def get_job(job_id: JobId, caller: Reader, house: TheHouse, options: TheOptions) -> JobView:
-    """One job. `completed`, `failed` and `cancelled` do not change any more: stop polling then."""
+    """One job, with its place in the queue while it waits and how far it is while it runs.
+
+    `completed`, `failed` and `cancelled` do not change any more: stop polling then."""
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
         found = await jobs.read_job(tx, job_id, caller.user_id)
     return (await view_jobs(house, caller, [found], expires_s=options.url_ttl_s))[0]
@@ -199,7 +140,7 @@ async def retry_job(job_id: JobId, body: RetryBody, request: Request, caller: Wr
         placed = await jobs.retry_order(
             tx, job_id, caller.user_id, idempotency_key=body.idempotency_key, rules=rules_for(house, home)
         )
-    wake_after(request, placed, home.pool)
+    wake_after(request, house, placed, home.pool)
     return JobView.of(placed.job)
 
 
@@ -210,28 +151,3 @@ async def delete_job(job_id: JobId, caller: Writer, house: TheHouse) -> None:
         files = await jobs.delete_job(tx, job_id, caller.user_id)
     for file in files:
         await storage.erase_object(house.store, file)
-
-
-async def view_jobs(house: House, caller: Caller, found: Sequence[Job], *, expires_s: int) -> list[JobView]:
-    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
-        outputs = await jobs.list_outputs(tx, [job.id for job in found if job.output_file_id is not None])
-        ids = [each.file_id for group in outputs.values() for each in group]
-        files = await storage.read_files(tx, ids, caller.user_id)
-    urls = await anyio.to_thread.run_sync(partial(sign_files, house.store, list(files.values()), expires_s=expires_s))
-    return [JobView.of(job, _outputs(outputs.get(job.id, []), files, urls)) for job in found]
-
-
-def _outputs(made: Sequence[JobFile], files: Mapping[FileId, File], urls: Mapping[FileId, str]) -> list[OutputView]:
-    """Those that are still there."""
-    return [
-        OutputView(
-            file_id=file.id,
-            name=file.name,
-            mime_type=file.media_type,
-            size=file.size_bytes,
-            url=urls.get(file.id),
-            is_primary=each.is_primary,
-        )
-        for each in made
-        if (file := files.get(each.file_id)) is not None
-    ]

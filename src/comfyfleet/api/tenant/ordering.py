@@ -18,7 +18,10 @@ from comfyfleet.workflows import effects
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a user asks for, as it was sent; `effect` by its slug or id."""
+    """What a user asks for, as it was sent; `effect` by its slug or id.
+
+    `given_digest`: of a request whose words change while it is served, such as one that brings a file along.
+    """
 
     home: Home
     user_id: UserId
@@ -28,10 +31,13 @@ class Wanted:
     idempotency_key: str | None = None
     priority: int = 0
     webhook_url: str | None = None
+    given_digest: str | None = None
 
     @property
     def digest(self) -> str:
-        return jobs.digest_request(self.effect, self.video_id, self.properties, self.priority, self.webhook_url)
+        return self.given_digest or jobs.digest_request(
+            self.effect, self.video_id, self.properties, self.priority, self.webhook_url
+        )
 
     @property
     def wish(self) -> jobs.Wish:
@@ -55,7 +61,7 @@ async def order(house: House, wanted: Wanted) -> Placed:
     try:
         prepared = await _prepare(house, wanted)
     except FleetError:
-        before = await _ordered_before(house, wanted)
+        before = await ordered_before(house, wanted)
         if before is None:
             raise
         return Placed(before, replayed=True)
@@ -72,13 +78,15 @@ async def _prepare(house: House, wanted: Wanted) -> jobs.Order:
     return jobs.prepare_order(wanted.wish, offer, version, graph, rules=rules_for(house, wanted.home))
 
 
-async def _ordered_before(house: House, wanted: Wanted) -> Job | None:
+async def ordered_before(house: House, wanted: Wanted) -> Job | None:
     async with house.tenant_tx(wanted.home, read_only=True) as tx:
         return await jobs.find_ordered(tx, wanted.user_id, wanted.idempotency_key, wanted.digest)
 
 
-def wake_after(request: Request, placed: Placed, pool: str) -> None:
+def wake_after(request: Request, house: House, placed: Placed, pool: str) -> None:
+    """Whoever carries it on, and whoever watches its user's jobs."""
     if not placed.replayed:
+        house.live.changed(placed.job.id, user_id=placed.job.user_id)
         wake_relay(request, pool)
         wake_webhooks(request, pool)
 
@@ -95,6 +103,7 @@ async def cancel(house: House, home: Home, job_id: JobId, user_id: UserId) -> Jo
             await jobs.apply_settlement(tx, owed)
         async with house.control_tx() as tx:
             await settlements.mark_applied(tx, [owed.id])
+    house.live.changed(job_id)
     async with house.tenant_tx(home, read_only=True) as tx:
         return await jobs.read_job(tx, job_id, user_id)
 

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from comfyfleet.api.errors import OWN_WORDS, error_response, fleet_error_response, log_outage
 from comfyfleet.api.requests import REQUEST_ID
-from comfyfleet.api.worker import ending, events, joining, outputs, polling
+from comfyfleet.api.worker import beating, ending, events, joining, outputs, polling
 from comfyfleet.api.worker.calls import Call, headers_of, read_body
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import new_id
@@ -46,7 +46,7 @@ ENDPOINTS: dict[str, Endpoint] = {
         joining.register, wire.Register, wire.Registered, "Join by fleet secret, or take the name back.", by_secret=True
     ),
     "poll": Endpoint(polling.poll, wire.Poll, wire.PollReply, "Ask for a job; wait up to 30 s for one.", waits=True),
-    "heartbeat": Endpoint(polling.heartbeat, wire.Heartbeat, wire.HeartbeatReply, "Keep leases alive."),
+    "heartbeat": Endpoint(beating.heartbeat, wire.Heartbeat, wire.HeartbeatReply, "Keep leases alive."),
     "complete": Endpoint(ending.complete, wire.Complete, wire.EndReply, "The job is done."),
     "fail": Endpoint(ending.fail, wire.Fail, wire.EndReply, "The job failed; the class decides what follows."),
     "requeue": Endpoint(ending.requeue, wire.Requeue, wire.EndReply, "Give the job back; the attempt does not count."),

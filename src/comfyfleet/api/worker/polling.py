@@ -1,22 +1,23 @@
-"""Poll and heartbeat: a worker asks for work, and shows that it is alive."""
+"""A worker asks for work; and how each call knows who it comes from."""
 
-from functools import partial
 from typing import TypeVar
 
-import anyio.to_thread
 import msgspec
 from starlette.exceptions import HTTPException
 
-from comfyfleet.api.worker.assets import needs_urls, sign_assets, url_life_s
+from comfyfleet.api.worker.assets import needs_urls, sign_assets
 from comfyfleet.api.worker.calls import Call
+from comfyfleet.api.worker.places import output_key, signed
 from comfyfleet.desk import Poll
-from comfyfleet.dispatch import Beat, Grant, Holder, LeaseProof
+from comfyfleet.dispatch import Grant, Holder, LeaseProof
 from comfyfleet.fleet import Worker
-from comfyfleet.kernel.errors import FleetError, InvalidInput, LeaseLost
+from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.storage import SignedRequest
 from comfyfleet.wire import worker_v1 as wire
 
+ANY_TYPE = "application/octet-stream"
 T = TypeVar("T", bound=wire.Request)
 
 
@@ -39,18 +40,21 @@ async def poll(call: Call) -> wire.PollReply:
     if grant is None:
         return wire.PollReply(job=None)
     desk.starts.note(grant.dispatch_id)
-    call.house.live.changed(JobId(grant.dispatch_id))
+    call.house.live.began(JobId(grant.dispatch_id), attempt=grant.attempt)
     return wire.PollReply(job=await _job(grant, call))
 
 
 async def _job(grant: Grant, call: Call) -> wire.Job:
-    payload, input_url = grant.payload, None
-    if needs_urls(payload):
-        expires_s = url_life_s(grant.deadline_s, at_least_s=call.url_ttl_s)
-        # In a thread: S3 may renew its credentials.
-        payload, input_url = await anyio.to_thread.run_sync(
-            partial(sign_assets, call.house.store, payload, expires_s=expires_s)
-        )
+    """The output's type and length are not known yet: its URL takes whatever the primary output turns out to be."""
+    store, expires_s, path = call.house.store, call.url_ttl_s, output_key(grant)
+
+    def sign() -> tuple[bytes, str | None, SignedRequest]:
+        payload, input_url = grant.payload, None
+        if needs_urls(payload):
+            payload, input_url = sign_assets(store, payload, expires_s=expires_s)
+        return payload, input_url, store.presign_put(path, media_type=ANY_TYPE, size_bytes=None, expires_s=expires_s)
+
+    payload, input_url, output = await signed(store, sign)
     return wire.Job(
         dispatch_id=grant.dispatch_id,
         lease_token=grant.token.reveal(),
@@ -63,45 +67,14 @@ async def _job(grant: Grant, call: Call) -> wire.Job:
         provider=grant.lane.provider.value,
         attempt=grant.attempt,
         epoch=grant.epoch,
+        nonce=grant.nonce,
         input_payload=msgspec.Raw(payload),
         input_url=input_url,
+        output_url=output.url,
+        output_headers=dict(output.headers),
+        output_path=path,
+        url_seconds=expires_s,
     )
-
-
-async def heartbeat(call: Call) -> wire.HeartbeatReply:
-    said, worker = await identified(call, wire.Heartbeat)
-    desk = call.house.desk
-    desk.presence.note(worker.id, current_load=said.current_load)
-    leases = _leases(said)
-    beats = [Beat(proof(worker, each), each.provider_job_id, each.service_status) for each in leases]
-    extended = await desk.heartbeat(beats)
-    if said.dispatch_id is not None and said.dispatch_id not in extended:
-        raise LeaseLost(said.dispatch_id, "it ran out, ended, or is another worker's now")
-    states = [
-        wire.LeaseState(
-            dispatch_id=each.dispatch_id,
-            lease_seconds=round(state.lease_s, 3),
-            deadline_seconds=round(state.deadline_s, 3),
-            cancel_requested=state.cancel_requested,
-            give_back=each.ahead and desk.somebody_waits_for(state.lane, but=worker.id),
-        )
-        for each in leases
-        if (state := extended.get(DispatchId(each.dispatch_id))) is not None
-    ]
-    kept = {state.dispatch_id for state in states}
-    return wire.HeartbeatReply(
-        leases=states,
-        lost=[each.dispatch_id for each in leases if each.dispatch_id not in kept],
-        heartbeat_interval_seconds=call.house.queue_rules.heartbeat_interval_s,
-    )
-
-
-def _leases(said: wire.Heartbeat) -> list[wire.HeldLease]:
-    if said.dispatch_id is None and said.lease_token is None:
-        return said.leases
-    if said.dispatch_id is None or said.lease_token is None:
-        raise InvalidInput("lease_token", "goes together with dispatch_id")
-    return [wire.HeldLease(dispatch_id=said.dispatch_id, lease_token=said.lease_token), *said.leases]
 
 
 async def identified(call: Call, kind: type[T]) -> tuple[T, Worker]:

@@ -19,7 +19,7 @@ from comfyfleet.dispatch.matching import SKIPPED_ROWS_MAX, Head, Pairing, match
 from comfyfleet.dispatch.model import Ask, Grant, Holder, Lane, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
 from comfyfleet.dispatch.turns import Turns
-from comfyfleet.kernel.ids import LaneId, WorkerId
+from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
 from comfyfleet.kernel.secret import Secret
 
 NONCE_BYTES = 12
@@ -166,14 +166,18 @@ async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -
         return {}
     offers = {pairing.head.id: _offer(pairing, number, leasing) for number, pairing in enumerate(pairings)}
     rows = ordered_batch([offer.row() for offer in offers.values()])
-    claimed = [offers[row.id] for row in await tx.all(sql.claim(), rows=rows, grace_s=leasing.rules.grace_s)]
+    tenants = {row.id: row.tenant_id for row in await tx.all(sql.claim(), rows=rows, grace_s=leasing.rules.grace_s)}
+    claimed = [offers[each] for each in tenants]
     if not claimed:
         return {}
     if len(claimed) < len(offers):
         rows = batch([offer.row() for offer in claimed])
     await tx.run(sql.insert_attempts(), rows=rows)
     payloads = {row.n: row.payload for row in await tx.all(sql.payloads(), rows=rows)}
-    return {offer.pairing.ask: offer.grant(payloads[offer.number], leasing) for offer in claimed}
+    return {
+        offer.pairing.ask: offer.grant(payloads[offer.number], tenants[offer.pairing.head.id], leasing)
+        for offer in claimed
+    }
 
 
 class _Offer(Struct, frozen=True):
@@ -198,10 +202,11 @@ class _Offer(Struct, frozen=True):
             "poll_id": ask.poll_id,
         }
 
-    def grant(self, payload: bytes, leasing: Leasing) -> Grant:
+    def grant(self, payload: bytes, tenant_id: TenantId, leasing: Leasing) -> Grant:
         head = self.pairing.head
         return Grant(
             dispatch_id=head.id,
+            tenant_id=tenant_id,
             lane=leasing.book[head.lane],
             attempt=head.attempts + 1,
             epoch=head.epoch + 1,
@@ -222,6 +227,12 @@ def _offer(pairing: Pairing, number: int, leasing: Leasing) -> _Offer:
     return _Offer(pairing, number, nonce, token)
 
 
+async def read_payloads(tx: ControlTx, dispatch_ids: Sequence[DispatchId]) -> dict[DispatchId, bytes]:
+    """As they were leased."""
+    asked = batch([{"n": number, "id": each} for number, each in enumerate(dispatch_ids)])
+    return {dispatch_ids[row.n]: row.payload for row in await tx.all(sql.payloads(), rows=asked)}
+
+
 async def _answer_again(tx: ControlTx, asks: Sequence[Ask], held: Sequence[Any], leasing: Leasing) -> dict[Ask, Grant]:
     """A poll that comes again got its lease the first time; only the reply was lost."""
     polls = {(ask.holder, ask.poll_id): ask for ask in asks if ask.poll_id is not None}
@@ -240,6 +251,7 @@ async def _answer_again(tx: ControlTx, asks: Sequence[Ask], held: Sequence[Any],
 def _granted_before(row: Any, payload: bytes, leasing: Leasing) -> Grant:
     return Grant(
         dispatch_id=row.id,
+        tenant_id=row.tenant_id,
         lane=leasing.book[row.lane],
         attempt=row.attempts,
         epoch=row.epoch,

@@ -97,7 +97,7 @@ def claim() -> sa.Update:
             lease_expires_at=seconds_from_now(sa.bindparam("grace_s", type_=sa.Float())),
             deadline_at=seconds_from_now(d.c.run_deadline_s),
         )
-        .returning(d.c.id)
+        .returning(d.c.id, d.c.tenant_id)
     )
 
 

@@ -26,9 +26,11 @@ class GetGrant:
 
 @dataclass(frozen=True, slots=True)
 class PutGrant:
+    """Without `size_bytes`, of any length."""
+
     key: ObjectKey
     media_type: str
-    size_bytes: int
+    size_bytes: int | None
     expires_at_s: int
 
 

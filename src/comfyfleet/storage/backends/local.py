@@ -24,7 +24,9 @@ from comfyfleet.storage.model import (
     UploadedPart,
     check_key,
     check_url_life,
+    put_headers,
 )
+from comfyfleet.storage.parts import in_blocks
 
 # One trip to a thread per so many bytes; also all that an upload holds in memory.
 WRITE_BYTES = MIB
@@ -55,10 +57,9 @@ class LocalStore:
         grant = GetGrant(check_key(key), media_type, download_name, _expiry(expires_s))
         return SignedRequest("GET", self._url(grant), {}, expires_s)
 
-    def presign_put(self, key: ObjectKey, *, media_type: str, size_bytes: int, expires_s: int) -> SignedRequest:
+    def presign_put(self, key: ObjectKey, *, media_type: str, size_bytes: int | None, expires_s: int) -> SignedRequest:
         grant = PutGrant(check_key(key), media_type, size_bytes, _expiry(expires_s))
-        headers = {"Content-Type": media_type, "Content-Length": str(size_bytes), "If-None-Match": "*"}
-        return SignedRequest("PUT", self._url(grant), headers, expires_s)
+        return SignedRequest("PUT", self._url(grant), put_headers(media_type, size_bytes), expires_s)
 
     def presign_part(
         self, key: ObjectKey, multipart_id: str, number: int, *, size_bytes: int, expires_s: int
@@ -93,6 +94,10 @@ class LocalStore:
 
     async def write(self, key: ObjectKey, data: bytes, *, media_type: str) -> StoredObject:
         async with self._arrival(_once(data), size_bytes=len(data)) as incoming:
+            return await self._run(lambda: self._folder.place(incoming.path, key))
+
+    async def write_stream(self, key: ObjectKey, chunks: AsyncIterator[bytes], *, media_type: str) -> StoredObject:
+        async with self._arrival(chunks, size_bytes=None) as incoming:
             return await self._run(lambda: self._folder.place(incoming.path, key))
 
     async def read(self, key: ObjectKey, *, bytes_max: int) -> bytes:
@@ -131,18 +136,19 @@ class LocalStore:
 
     @asynccontextmanager
     async def _arrival(
-        self, chunks: AsyncIterator[bytes], *, size_bytes: int, digest: "hashlib._Hash | None" = None
+        self, chunks: AsyncIterator[bytes], *, size_bytes: int | None, digest: "hashlib._Hash | None" = None
     ) -> AsyncIterator[Incoming]:
-        """Exactly `size_bytes`, safely on disk, in a file that is gone again whatever happens next."""
+        """Exactly `size_bytes`, safely on disk, in a file that is gone again whatever happens next. Without it, all
+        that comes: whoever gives the chunks bounds them."""
         incoming = await self._run(lambda: self._folder.open_incoming(digest))
         try:
             received_bytes = 0
-            async for block in _blocks(chunks):
+            async for block in in_blocks(chunks, bytes_min=WRITE_BYTES):
                 received_bytes += len(block)
-                if received_bytes > size_bytes:
+                if size_bytes is not None and received_bytes > size_bytes:
                     break
                 await self._run(partial(incoming.write, block))
-            if received_bytes != size_bytes:
+            if size_bytes is not None and received_bytes != size_bytes:
                 raise UploadMismatch(expected_bytes=size_bytes, found_bytes=received_bytes)
             await self._run(incoming.seal)
             yield incoming
@@ -160,17 +166,6 @@ class LocalStore:
             return await anyio.to_thread.run_sync(step, limiter=limiter or self._threads, abandon_on_cancel=not waits)
         except OSError as error:
             raise StorageUnavailable(problem=f"the object folder: {error.strerror or error}") from error
-
-
-async def _blocks(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytearray]:
-    block = bytearray()
-    async for chunk in chunks:
-        block += chunk
-        if len(block) >= WRITE_BYTES:
-            yield block
-            block = bytearray()
-    if block:
-        yield block
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

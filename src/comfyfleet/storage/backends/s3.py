@@ -1,7 +1,7 @@
 """Objects in S3, or in anything that speaks it. Signing is local; the few control calls run in threads."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -13,6 +13,7 @@ from comfyfleet.kernel.errors import AlreadyExists, FleetError, InvalidInput, No
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage.model import (
+    MIB,
     NAMES_MAX,
     ObjectKey,
     SignedRequest,
@@ -23,7 +24,9 @@ from comfyfleet.storage.model import (
     check_url_life,
     content_disposition,
     object_key,
+    put_headers,
 )
+from comfyfleet.storage.parts import in_blocks
 
 # boto3 is an extra: it is imported when a store is made, so that nobody else needs it.
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ READ_TIMEOUT_S = 20
 ATTEMPTS_MAX = 3
 # A share of its own: a slow S3 must not take the threads that everybody else waits for.
 THREADS_MAX = 16
+# What a stream is cut into; S3 takes no smaller ones than 5 MiB, and no more than 10,000.
+PART_BYTES = 8 * MIB
 
 T = TypeVar("T")
 
@@ -66,10 +71,11 @@ class S3Store:
         }
         return SignedRequest("GET", self._sign("get_object", key, expires_s, **bound), {}, expires_s)
 
-    def presign_put(self, key: ObjectKey, *, media_type: str, size_bytes: int, expires_s: int) -> SignedRequest:
-        bound = {"ContentType": media_type, "ContentLength": size_bytes, "IfNoneMatch": "*"}
-        headers = {"Content-Type": media_type, "Content-Length": str(size_bytes), "If-None-Match": "*"}
-        return SignedRequest("PUT", self._sign("put_object", key, expires_s, **bound), headers, expires_s)
+    def presign_put(self, key: ObjectKey, *, media_type: str, size_bytes: int | None, expires_s: int) -> SignedRequest:
+        bound = {"ContentType": media_type, "IfNoneMatch": "*"}
+        length = {} if size_bytes is None else {"ContentLength": size_bytes}
+        url = self._sign("put_object", key, expires_s, **bound, **length)
+        return SignedRequest("PUT", url, put_headers(media_type, size_bytes), expires_s)
 
     def presign_part(
         self, key: ObjectKey, multipart_id: str, number: int, *, size_bytes: int, expires_s: int
@@ -93,6 +99,28 @@ class S3Store:
             key, self._client.put_object, Key=check_key(key), Body=data, ContentType=media_type, IfNoneMatch="*"
         )
         return StoredObject(key, len(data), _bare(made["ETag"]))
+
+    async def write_stream(self, key: ObjectKey, chunks: AsyncIterator[bytes], *, media_type: str) -> StoredObject:
+        blocks = in_blocks(chunks, bytes_min=PART_BYTES)
+        first = bytes(await anext(blocks, b""))
+        if len(first) < PART_BYTES:
+            return await self.write(key, first, media_type=media_type)
+        multipart_id = await self.start_multipart(key, media_type=media_type)
+        try:
+            parts = [await self._send_part(key, multipart_id, 1, first)]
+            async for block in blocks:
+                parts.append(await self._send_part(key, multipart_id, len(parts) + 1, bytes(block)))
+            return await self.complete_multipart(key, multipart_id, parts)
+        except BaseException:
+            with anyio.CancelScope(shield=True), suppress(StorageUnavailable):
+                await self.abort_multipart(key, multipart_id)
+            raise
+
+    async def _send_part(self, key: ObjectKey, multipart_id: str, number: int, block: bytes) -> UploadedPart:
+        sent = await self._call(
+            key, self._client.upload_part, Key=check_key(key), UploadId=multipart_id, PartNumber=number, Body=block
+        )
+        return UploadedPart(number, sent["ETag"])
 
     async def read(self, key: ObjectKey, *, bytes_max: int) -> bytes:
         def fetch() -> bytes:
