@@ -38,6 +38,7 @@ NEW = [
     "idempotency_key",
     "request_digest",
     "webhook_endpoint_id",
+    "run_id",
     "payload",
 ]
 INPUT, OUTPUT = "input", "output"
@@ -83,8 +84,8 @@ def by_key(user_id: UserId, key: str) -> sa.Select[Any]:
 
 
 def active_jobs(user_id: UserId, *, rows: int) -> sa.Select[Any]:
-    """So many at most: nobody needs to know how far above the limit he is."""
-    return _active().where(j.c.user_id == user_id).limit(rows)
+    """So many at most: nobody needs to know how far above the limit he is. A run's jobs have limits of their own."""
+    return _active().where(j.c.user_id == user_id, j.c.run_id.is_(None)).limit(rows)
 
 
 def job_page(

@@ -35,6 +35,9 @@ RUN = Lifecycle(
         (_N, RunEvent.START): _R,
         (_R, RunEvent.WAIT): _W,
         (_W, RunEvent.GO_ON): _R,
+        # A job is tried again by hand, or a gate let more through: what seemed over is not.
+        (RunStatus.COMPLETED, RunEvent.GO_ON): _R,
+        (RunStatus.FAILED, RunEvent.GO_ON): _R,
         (_N, RunEvent.PAUSE): _P,
         (_R, RunEvent.PAUSE): _P,
         (_W, RunEvent.PAUSE): _P,
@@ -48,6 +51,10 @@ RUN = Lifecycle(
         (_P, RunEvent.STOP): RunStatus.STOPPED,
     },
 )
+
+
+# They ask for nothing more by themselves; but for the last, a person may make them go on.
+ENDED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.STOPPED)
 
 
 class CandidateStatus(StrEnum):

@@ -7,6 +7,9 @@ from comfyfleet.db.types import Json, UtcTime
 
 DUE = sa.text("advance_due_at IS NOT NULL")
 RANKED = sa.text("status = 'active' AND is_passed")
+# SQLite keeps 1 for true, and sees a partial index only behind the very words of a statement.
+RANKED_SQLITE = sa.text("status = 'active' AND is_passed = 1")
+ACTIVE = sa.text("status = 'active'")
 UNDER_WAY = sa.text("state = 'in_flight'")
 
 # One row a version, never changed: a run goes on with what it was started with.
@@ -52,7 +55,7 @@ pipeline_runs = sa.Table(
     sa.Column("seed_policy", sa.Text(), nullable=False),
     sa.Column("seed", sa.BigInteger(), nullable=False),
     sa.Column("idempotency_key", sa.Text(), nullable=True),
-    # When its last job was begun, counted over all runs of the tenant: whoever has the smallest is next in turn.
+    # Larger than that of any run served before it: of a tenant's runs, whoever has the smallest is next in turn.
     sa.Column("last_turn", sa.BigInteger(), nullable=False),
     # Set by whatever may have given it something to do; taken back by whoever looked.
     sa.Column("advance_due_at", UtcTime(), nullable=True),
@@ -126,8 +129,18 @@ candidates = sa.Table(
         "position",
         sa.text("elo DESC"),
         "id",
-        sqlite_where=RANKED,
+        sqlite_where=RANKED_SQLITE,
         postgresql_where=RANKED,
+    ),
+    sa.Index(
+        "ix_candidates_least_compared",
+        "tenant_id",
+        "run_id",
+        "position",
+        "votes",
+        "id",
+        sqlite_where=ACTIVE,
+        postgresql_where=ACTIVE,
     ),
     sa.Index("ix_candidates_run", "tenant_id", "run_id", "id"),
     sa.Index("ix_candidates_parent", "tenant_id", "parent_id"),
@@ -145,11 +158,13 @@ run_jobs = sa.Table(
     # The run itself stands in for a parent where there is none: a unique index takes two NULLs for different.
     sa.Column("place", sa.Uuid(), nullable=False),
     sa.Column("ordinal", sa.Integer(), nullable=False),
+    sa.Column("seed", sa.BigInteger(), nullable=True),
+    sa.Column("tokens", sa.BigInteger(), nullable=False),
     sa.Column("state", sa.Text(), nullable=False),
     sa.Column("error", sa.Text(), nullable=True),
     created_at(),
     sa.Column("ended_at", UtcTime(), nullable=True),
-    one_of("state", ["in_flight", "done", "failed", "cancelled"]),
+    one_of("state", ["in_flight", "done", "failed", "retried", "cancelled"]),
     sa.UniqueConstraint("tenant_id", "run_id", "position", "place", "ordinal"),
     sa.Index("ix_run_jobs_under_way", "tenant_id", "run_id", sqlite_where=UNDER_WAY, postgresql_where=UNDER_WAY),
     sa.Index("ix_run_jobs_run", "tenant_id", "run_id", "job_id"),
