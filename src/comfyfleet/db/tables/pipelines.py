@@ -112,6 +112,8 @@ candidates = sa.Table(
     # False: a gate's scorer passed it over. It can be looked at and voted on, and gets no children.
     sa.Column("is_passed", sa.Boolean(), nullable=False),
     sa.Column("elo", sa.Float(), nullable=False),
+    # Below zero: the best is first in an index of plain columns, and of equals the oldest.
+    sa.Column("rank", sa.Float(), nullable=False),
     sa.Column("votes", sa.Integer(), nullable=False),
     sa.Column("children", sa.Integer(), nullable=False),
     sa.Column("started", sa.Integer(), nullable=False),
@@ -121,13 +123,14 @@ candidates = sa.Table(
     sa.Column("rejected_at", UtcTime(), nullable=True),
     one_of("status", ["active", "rejected"]),
     sa.CheckConstraint("(status = 'rejected') = (rejected_at IS NOT NULL)", name="rejected_has_time"),
+    sa.CheckConstraint("rank = -elo", name="rank_is_elo"),
     sa.UniqueConstraint("tenant_id", "job_id", "image_index"),
     sa.Index(
         "ix_candidates_ranked",
         "tenant_id",
         "run_id",
         "position",
-        sa.text("elo DESC"),
+        "rank",
         "id",
         sqlite_where=RANKED_SQLITE,
         postgresql_where=RANKED,

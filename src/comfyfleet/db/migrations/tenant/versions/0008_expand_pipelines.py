@@ -27,6 +27,7 @@ def upgrade() -> None:
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("is_passed", sa.Boolean(), nullable=False),
         sa.Column("elo", sa.Float(), nullable=False),
+        sa.Column("rank", sa.Float(), nullable=False),
         sa.Column("votes", sa.Integer(), nullable=False),
         sa.Column("children", sa.Integer(), nullable=False),
         sa.Column("started", sa.Integer(), nullable=False),
@@ -37,6 +38,7 @@ def upgrade() -> None:
         sa.CheckConstraint(
             "(status = 'rejected') = (rejected_at IS NOT NULL)", name=op.f("ck_candidates_rejected_has_time")
         ),
+        sa.CheckConstraint("rank = -elo", name=op.f("ck_candidates_rank_is_elo")),
         sa.CheckConstraint("status IN ('active', 'rejected')", name=op.f("ck_candidates_status")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_candidates")),
         sa.UniqueConstraint(
@@ -54,7 +56,7 @@ def upgrade() -> None:
         batch_op.create_index("ix_candidates_parent", ["tenant_id", "parent_id"], unique=False)
         batch_op.create_index(
             "ix_candidates_ranked",
-            ["tenant_id", "run_id", "position", sa.text("elo DESC"), "id"],
+            ["tenant_id", "run_id", "position", "rank", "id"],
             unique=False,
             sqlite_where=sa.text("status = 'active' AND is_passed = 1"),
             postgresql_where=sa.text("status = 'active' AND is_passed"),
