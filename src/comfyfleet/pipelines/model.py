@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Literal, Self
 
-from comfyfleet.kernel.ids import CandidateId, FileId, JobId, PipelineId, RunId, TenantId, UserId
+from comfyfleet.kernel.ids import CandidateId, FileId, JobId, PipelineId, RunId, TenantId, UserId, VoteId
 from comfyfleet.pipelines.lifecycle import CandidateStatus, RunStatus
 
 STEPS_MAX = 20
@@ -15,6 +16,18 @@ CONCURRENCY_MAX = 1000
 RUN_JOBS_PER_TENANT_MAX = 100
 
 SeedPolicy = Literal["varied", "fixed"]
+ApprovalKind = Literal["person", "all", "votes", "scorer"]
+SCORERS = ("sharpness", "exposure", "unique")
+
+
+class RunJobState(StrEnum):
+    """`retried`: it failed, and somebody had it tried again; it counts against nobody any more."""
+
+    IN_FLIGHT = "in_flight"
+    DONE = "done"
+    FAILED = "failed"
+    RETRIED = "retried"
+    CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +101,7 @@ class Pipeline:
 class Approval:
     """Who opens a gate: a person, or a rule. `after` votes, or by a `scorer`, or all at once."""
 
-    kind: Literal["person", "all", "votes", "scorer"] = "person"
+    kind: ApprovalKind = "person"
     after: int | None = None
     scorer: str | None = None
 
@@ -198,3 +211,41 @@ class Candidate:
     def from_row(cls, row: Any) -> Self:
         said = {name: getattr(row, name) for name in cls.__dataclass_fields__}
         return cls(**{**said, "status": CandidateStatus(row.status)})
+
+
+@dataclass(frozen=True, slots=True)
+class RunJob:
+    """Which place in the tree a job is to fill: `ordinal` counts what was ever begun there."""
+
+    job_id: JobId
+    run_id: RunId
+    position: int
+    parent_id: CandidateId | None
+    ordinal: int
+    seed: int | None
+    tokens: int
+    state: RunJobState
+    error: str | None
+    created_at: datetime
+    ended_at: datetime | None
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        said = {name: getattr(row, name) for name in cls.__dataclass_fields__}
+        return cls(**{**said, "state": RunJobState(row.state)})
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    id: VoteId
+    run_id: RunId
+    position: int
+    seq: int
+    winner_id: CandidateId
+    loser_id: CandidateId
+    user_id: UserId
+    created_at: datetime
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        return cls(**{name: getattr(row, name) for name in cls.__dataclass_fields__})
