@@ -12,7 +12,7 @@ C = TypeVar("C")
 
 def expected(own: float, other: float) -> float:
     """How likely the first one wins."""
-    return 1.0 / (1.0 + 10.0 ** ((other - own) / SCALE))
+    return float(1.0 / (1.0 + 10.0 ** ((other - own) / SCALE)))
 
 
 def after_vote(winner: float, loser: float) -> tuple[float, float]:
