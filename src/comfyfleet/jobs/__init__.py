@@ -1,6 +1,6 @@
 """Jobs: what a user asked for. Only here a dispatch, a reservation and a request are one thing."""
 
-from comfyfleet.jobs.cancel import request_cancel, unheard_cancels
+from comfyfleet.jobs.cancel import request_cancel, request_cancels, unheard_cancels
 from comfyfleet.jobs.collect import Leftovers, erase_leftovers, list_leftovers, mark_collected
 from comfyfleet.jobs.create import create_job, create_jobs
 from comfyfleet.jobs.expire import expire_jobs, list_taken
@@ -13,7 +13,7 @@ from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
 from comfyfleet.jobs.remove import delete_job
 from comfyfleet.jobs.retry import retry_job, retry_order
 from comfyfleet.jobs.sanitize import sanitize_worker_error
-from comfyfleet.jobs.settle import Timing, apply_settlement, read_timings, start_job
+from comfyfleet.jobs.settle import Owner, Timing, apply_settlement, read_owners, read_timings, start_job
 
 __all__ = [
     "JOB",
@@ -25,6 +25,7 @@ __all__ = [
     "Leftovers",
     "NewJob",
     "Order",
+    "Owner",
     "Placed",
     "Submission",
     "Timing",
@@ -49,8 +50,10 @@ __all__ = [
     "place_order",
     "prepare_order",
     "read_job",
+    "read_owners",
     "read_timings",
     "request_cancel",
+    "request_cancels",
     "require_unused",
     "retry_job",
     "retry_order",

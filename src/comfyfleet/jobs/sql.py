@@ -173,6 +173,19 @@ def effects_of(job_ids: list[JobId]) -> sa.Select[Any]:
     )
 
 
+def owners_of(job_ids: list[JobId]) -> sa.Select[Any]:
+    return sa.select(j.c.id, j.c.user_id, j.c.run_id).where(j.c.tenant_id == BOUND_TENANT, j.c.id.in_(job_ids))
+
+
+def request_cancels(job_ids: list[JobId]) -> sa.Update:
+    """Of those that are still under way."""
+    return (
+        sa.update(j)
+        .where(j.c.tenant_id == BOUND_TENANT, j.c.id.in_(job_ids), j.c.status.in_(JOB.sources(JobEvent.CANCEL)))
+        .values(cancel_requested_at=sa.func.coalesce(j.c.cancel_requested_at, now()))
+    )
+
+
 def set_output(job_id: JobId, file_id: FileId) -> sa.Update:
     return sa.update(j).where(j.c.tenant_id == BOUND_TENANT, j.c.id == job_id).values(output_file_id=file_id)
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from comfyfleet import jobs
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import JobId, RunId, UserId
@@ -26,7 +27,7 @@ class MoreBudget:
 
 
 async def pause_run(tx: TenantTx, run_id: RunId, user_id: UserId) -> Run:
-    """No new jobs; those under way end as they will. Paused already is fine. Raises IllegalMove for one that is over."""
+    """No new jobs; those under way end as they will. Paused already is fine. Raises IllegalMove where it is over."""
     run = await hold_run(tx, run_id, user_id)
     if run.status is RunStatus.PAUSED:
         return run
@@ -49,7 +50,9 @@ async def stop_run(tx: TenantTx, run_id: RunId, user_id: UserId) -> tuple[Run, S
     if run.status is not RunStatus.STOPPED:
         RUN.next(run.status, RunEvent.STOP)
         run = Run.from_row(await tx.one(sql.move_run(run_id, RunEvent.STOP, ends=True)))
-    return run, [row.job_id for row in await tx.all(sql.jobs_in_flight(run_id))]
+    unwanted = [JobId(row.job_id) for row in await tx.all(sql.jobs_in_flight(run_id))]
+    await jobs.request_cancels(tx, unwanted)
+    return run, unwanted
 
 
 async def raise_budget(tx: TenantTx, run_id: RunId, user_id: UserId, more: MoreBudget) -> Run:

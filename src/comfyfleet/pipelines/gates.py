@@ -54,7 +54,7 @@ async def record_scores(tx: TenantTx, run_id: RunId, scores: Sequence[tuple[Cand
 async def approve_by_scorer(
     tx: TenantTx, run_id: RunId, position: int, *, passed_over: Sequence[CandidateId], scorer: str
 ) -> bool:
-    """Those that the scorer likes less get no children. False: somebody was faster, or the run is not going any more."""
+    """Those that the scorer likes less get no children. False: somebody was faster, or the run goes on no more."""
     row = await tx.maybe(sql.hold_run_of_house(run_id))
     if row is None or row.status not in sql.ADVANCING:
         return False

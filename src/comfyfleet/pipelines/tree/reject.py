@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from comfyfleet import jobs
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.ids import CandidateId, JobId, UserId
 from comfyfleet.pipelines import sql as run_sql
@@ -24,4 +25,5 @@ async def reject_candidate(
     if gone:
         await tx.run(run_sql.make_due(run_id))
     unwanted = [JobId(row.job_id) for row in await tx.all(sql.jobs_below_rejected(run_id))]
+    await jobs.request_cancels(tx, unwanted)
     return await read_candidate(tx, candidate_id, user_id), len(gone), unwanted

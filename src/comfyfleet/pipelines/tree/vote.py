@@ -36,11 +36,14 @@ async def cast_vote(
     winner, loser = await read_candidate(tx, winner_id, user_id), await read_candidate(tx, loser_id, user_id)
     _require_comparable(winner, loser)
     step = (await read_steps(tx, [run_id]))[run_id][winner.position]
-    row = await tx.one(
+    row = await tx.maybe(
         sql.insert_vote(
             VoteId(new_id()), winner, loser, seq=step.votes + 1, user_id=user_id, idempotency_key=idempotency_key
         )
     )
+    if row is None:
+        # At the same moment, in another run.
+        raise KeyReused(str(idempotency_key))
     for candidate_id, elo in zip((winner_id, loser_id), after_vote(winner.elo, loser.elo), strict=True):
         await tx.run(sql.set_elo(candidate_id, elo))
     await tx.run(run_sql.count_step(run_id, winner.position, {"votes": 1}))
