@@ -24,7 +24,9 @@ async def read_frontiers(
     found = {}
     for run_id, run in runs.items():
         prices = [price_of(recipes.get(step.effect)) for step in pipelines[run.pipeline_id].steps]
-        stages = [await _stage(tx, run_id, steps[run_id], at, price) for at, price in enumerate(prices)]
+        # Nothing can be begun: whose turn it would be is asked when there is room again.
+        is_full = run.in_flight >= run.concurrency
+        stages = [await _stage(tx, run_id, steps[run_id], at, price, is_full) for at, price in enumerate(prices)]
         budget = budget_of(run, is_over_time=run_id in over_time)
         found[run_id] = RunFrontier(run_id, tuple(stages), run.concurrency, budget, run.finals)
     return found
@@ -38,13 +40,15 @@ def budget_of(run: Run, *, is_over_time: bool) -> Budget:
     )
 
 
-async def _stage(tx: TenantTx, run_id: RunId, steps: Sequence[RunStep], position: int, price: int) -> Stage:
+async def _stage(
+    tx: TenantTx, run_id: RunId, steps: Sequence[RunStep], position: int, price: int, is_full: bool
+) -> Stage:
     step = steps[position]
     counts = {name: getattr(step, name) for name in ("made", "alive", "in_flight", "started", "failures")}
     if position == 0:
         return Stage(0, step.variants, price=price, **counts)
     before = steps[position - 1]
-    parents = await _parents(tx, run_id, before, step.variants) if before.alive else ()
+    parents = await _parents(tx, run_id, before, step.variants) if before.alive and not is_full else ()
     return Stage(position, step.variants, before.top is not None, before.top or 0, parents, price, **counts)
 
 

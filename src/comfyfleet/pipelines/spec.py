@@ -19,7 +19,7 @@ DESCRIPTION_CHARS_MAX = 2_000
 VARIABLES_MAX = 50
 
 
-def read_pipeline(said: object) -> NewPipeline:
+def parse_pipeline(said: object) -> NewPipeline:
     """Raises InvalidInput."""
     given = _mapping("pipeline", said, known=("slug", "name", "description", "steps"))
     name = _text("name", given.get("name"), chars_max=NAME_CHARS_MAX)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from comfyfleet import jobs
+from comfyfleet import jobs, pipelines
 from comfyfleet.dispatch import DispatchStatus, settlements
 from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.house import House
@@ -73,8 +73,7 @@ async def _apply_all(house: House, group: list[Settlement], *, chance: random.Ra
     """One tenant's in one transaction; where one of them is in the way, each in its own. Those that were applied."""
     try:
         async with house.pool(group[0].pool).tenant_tx(group[0].tenant_id) as tx:
-            for settlement in group:
-                await jobs.apply_settlement(tx, settlement)
+            runs = await pipelines.apply_settlements(tx, group)
     except Unavailable:
         raise
     except Exception:
@@ -88,7 +87,7 @@ async def _apply(house: House, settlement: Settlement, *, chance: float) -> bool
     """False: not this time, or never; then it stands aside, and the others go on."""
     try:
         async with house.pool(settlement.pool).tenant_tx(settlement.tenant_id) as tx:
-            await jobs.apply_settlement(tx, settlement)
+            runs = await pipelines.apply_settlement(tx, settlement)
         house.live.changed(JobId(settlement.dispatch_id))
         return True
     except Unavailable:

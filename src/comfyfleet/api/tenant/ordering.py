@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import Request
 
-from comfyfleet import dispatch, jobs, tenants, workflows
+from comfyfleet import dispatch, jobs, pipelines, tenants, workflows
 from comfyfleet.api.background import wake_relay, wake_webhooks
 from comfyfleet.dispatch import settlements
 from comfyfleet.house import House
@@ -67,7 +67,10 @@ async def order(house: House, wanted: Wanted) -> Placed:
         return Placed(before, replayed=True)
     async with house.tenant_tx(wanted.home) as tx:
         return await jobs.place_order(
-            tx, prepared, rules=rules_for(house, wanted.home), webhook_secret=house.webhook_secret(wanted.home)
+            tx,
+            prepared,
+            rules=rules_for(house, wanted.home),
+            webhook_secret=house.webhook_secret(wanted.home.tenant_id),
         )
 
 
@@ -100,7 +103,7 @@ async def cancel(house: House, home: Home, job_id: JobId, user_id: UserId) -> Jo
     owed = await _withdraw(house, home, submission)
     if owed is not None:
         async with house.tenant_tx(home) as tx:
-            await jobs.apply_settlement(tx, owed)
+            await pipelines.apply_settlement(tx, owed)
         async with house.control_tx() as tx:
             await settlements.mark_applied(tx, [owed.id])
     house.live.changed(job_id)
