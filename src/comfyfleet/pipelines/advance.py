@@ -5,7 +5,7 @@ All of it is one transaction, in which the runs are held: a crash anywhere leave
 
 import random
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -73,7 +73,7 @@ class Round:
     balances: dict[UserId, int] = field(default_factory=dict)
     paused: dict[RunId, str] = field(default_factory=dict)
     waits: set[RunId] = field(default_factory=set)
-    begun: dict[RunId, list[tuple[int, Job]]] = field(default_factory=lambda: defaultdict(list))
+    begun: dict[RunId, list[tuple[int, Job]]] = field(default_factory=dict)
     views: dict[RunId, RunFrontier] = field(default_factory=dict)
     counted: set[JobId] = field(default_factory=set)
 
@@ -132,7 +132,8 @@ class Round:
             await self._see_again(run.id)
             return
         self.balances[run.user_id] -= recipe.price
-        self.begun[run.id].append((found.position, job))
+        # Whoever was served last is last.
+        self.begun[run.id] = [*self.begun.pop(run.id, []), (found.position, job)]
         self.frontier = begin(self.frontier, found)
 
     async def _see_again(self, run_id: RunId) -> None:
@@ -223,14 +224,14 @@ async def advance_runs(
 async def _close(this: Round, to_score: list[tuple[RunId, int]], *, has_room: bool) -> Advanced:
     scored = {run_id for run_id, _ in to_score}
     done = Advanced([job for begun in this.begun.values() for _, job in begun], to_score, len(this.runs))
-    turn = max(time.time_ns() // 1000, *(run.last_turn for run in this.runs.values()))
+    now_turn = max(time.time_ns() // 1000, *(run.last_turn for run in this.runs.values()))
+    turns = {run_id: now_turn + number for number, run_id in enumerate(this.begun, 1)}
     for run_id, view in this.views.items():
         await this.write_counts(run_id)
         stays_due = run_id in scored | this.waits or (
             run_id not in this.paused and view.has_room and next_of_run(view, this.rng) is not None
         )
-        turn += 1
-        await this.tx.run(sql.mark_served(run_id, turn=turn if this.begun.get(run_id) else None, stays_due=stays_due))
+        await this.tx.run(sql.mark_served(run_id, turn=turns.get(run_id), stays_due=stays_due))
         await show_stand(this.tx, this.runs[run_id], view, paused=this.paused.get(run_id), is_scored=run_id in scored)
         done.left_due += stays_due
     done.has_more = has_room and len(done.jobs) >= ORDERS_MAX

@@ -139,11 +139,12 @@ def run_page(user_id: UserId, *, status: RunStatus | None, after: UUID | None, r
 
 
 def move_run(run_id: RunId, event: RunEvent, *, reason: str | None = None, ends: bool = False) -> sa.Update:
-    """Only from a state that allows it; whoever moves it knows why."""
+    """Only from a state that allows it; whoever moves it knows why. Nobody need look at one that stands still."""
+    stands_still = {"advance_due_at": None} if ends or event is RunEvent.PAUSE else {}
     return (
         sa.update(r)
         .where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id, r.c.status.in_(RUN.sources(event)))
-        .values(status=RUN.target(event), status_reason=reason, ended_at=now() if ends else None)
+        .values(status=RUN.target(event), status_reason=reason, ended_at=now() if ends else None, **stands_still)
         .returning(*r.c)
     )
 
@@ -192,7 +193,12 @@ def hold_due(run_ids: list[RunId]) -> sa.Select[Any]:
     """Whoever is next in turn first. One that somebody else holds stays due."""
     return (
         sa.select(*r.c, OVER_TIME)
-        .where(r.c.tenant_id == BOUND_TENANT, r.c.id.in_(run_ids), r.c.advance_due_at.is_not(None))
+        .where(
+            r.c.tenant_id == BOUND_TENANT,
+            r.c.id.in_(run_ids),
+            r.c.advance_due_at.is_not(None),
+            r.c.status.in_(ADVANCING),
+        )
         .order_by(r.c.last_turn, r.c.id)
         .with_for_update(skip_locked=True)
     )
