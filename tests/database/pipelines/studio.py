@@ -109,7 +109,7 @@ class Studio:
             id=SettlementId(new_id()),
             dispatch_id=DispatchId(job_id),
             tenant_id=self.member.tenant.id,
-            pool="main",
+            pool=self.member.tenant.pool,
             outcome=outcome,
             error_class="user_input" if outcome is DispatchStatus.FAILED else None,
             error="it broke" if outcome is DispatchStatus.FAILED else None,
