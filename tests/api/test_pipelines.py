@@ -1,6 +1,7 @@
 """Pipelines and runs over HTTP: a run played to its end, taken in hand, and all that is refused."""
 
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -101,7 +102,7 @@ async def test_a_run_is_paused_raised_retried_reopened_and_stopped(desk: Desk) -
     assert [(each["job_id"], each["error"]) for each in failed] == [(str(row.job_id), "it broke")]
     assert (await desk.post(f"/pipeline-runs/{run_id}/pause"))["status"] == "paused"
     retried = await desk.post(f"/pipeline-runs/{run_id}/jobs/{row.job_id}/retry", status=201)
-    await studio.complete(JobId(retried["job_id"]))
+    await studio.complete(JobId(UUID(retried["job_id"])))
     assert (await desk.post(f"/pipeline-runs/{run_id}/resume"))["status"] == "running"
     await studio.work()
     await desk.post(f"/pipeline-runs/{run_id}/approve", {"position": 0})

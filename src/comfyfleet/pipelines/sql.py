@@ -56,13 +56,17 @@ def pipelines_by_id(pipeline_ids: list[PipelineId]) -> sa.Select[Any]:
 
 def pipeline_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
     """The newest version of each, newest first."""
-    newer = p.alias("newer")
-    is_newest = ~(
-        sa.select(newer.c.id)
-        .where(newer.c.tenant_id == BOUND_TENANT, newer.c.slug == p.c.slug, newer.c.version > p.c.version)
-        .exists()
+    last = (
+        sa.select(p.c.slug, sa.func.max(p.c.version).label("version"))
+        .where(p.c.tenant_id == BOUND_TENANT)
+        .group_by(p.c.slug)
+        .subquery("last")
     )
-    page = sa.select(*p.c).where(p.c.tenant_id == BOUND_TENANT, p.c.archived_at.is_(None), is_newest)
+    page = (
+        sa.select(*p.c)
+        .join(last, sa.and_(last.c.slug == p.c.slug, last.c.version == p.c.version))
+        .where(p.c.tenant_id == BOUND_TENANT, p.c.archived_at.is_(None))
+    )
     return (page.where(p.c.id < after) if after else page).order_by(p.c.id.desc()).limit(rows + 1)
 
 
