@@ -225,7 +225,26 @@ def insert_job() -> sa.Insert:
     return sa.insert(j).values(tenant_id=BOUND_TENANT, state=RunJobState.IN_FLIGHT, created_at=now(), **given)
 
 
-def count_step(run_id: RunId, position: int, more: dict[str, int]) -> sa.Update:
+def count_step(
+    run_id: RunId,
+    position: int,
+    *,
+    made: int = 0,
+    alive: int = 0,
+    in_flight: int = 0,
+    started: int = 0,
+    failures: int = 0,
+    votes: int = 0,
+) -> sa.Update:
+    """So many more; below zero, fewer."""
+    more = {
+        "made": made,
+        "alive": alive,
+        "in_flight": in_flight,
+        "started": started,
+        "failures": failures,
+        "votes": votes,
+    }
     return (
         sa.update(s)
         .where(s.c.tenant_id == BOUND_TENANT, s.c.run_id == run_id, s.c.position == position)
@@ -233,7 +252,8 @@ def count_step(run_id: RunId, position: int, more: dict[str, int]) -> sa.Update:
     )
 
 
-def count_run(run_id: RunId, more: dict[str, int]) -> sa.Update:
+def count_run(run_id: RunId, *, in_flight: int = 0, jobs_started: int = 0, tokens_spent: int = 0) -> sa.Update:
+    more = {"in_flight": in_flight, "jobs_started": jobs_started, "tokens_spent": tokens_spent}
     return (
         sa.update(r)
         .where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id)

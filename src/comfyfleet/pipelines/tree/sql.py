@@ -58,7 +58,8 @@ def fertile(run_id: RunId, position: int, *, top: int, variants: int, failures_m
     )
 
 
-def count_parent(candidate_id: CandidateId, more: dict[str, int]) -> sa.Update:
+def count_parent(candidate_id: CandidateId, *, children: int = 0, started: int = 0, failures: int = 0) -> sa.Update:
+    more = {"children": children, "started": started, "failures": failures}
     return (
         sa.update(c)
         .where(c.c.tenant_id == BOUND_TENANT, c.c.id == candidate_id)
@@ -123,7 +124,15 @@ def least_compared(run_id: RunId, position: int, *, rows: int) -> sa.Select[Any]
 
 
 def insert_vote(
-    vote_id: VoteId, winner: Any, loser: Any, *, seq: int, user_id: UserId, idempotency_key: str | None
+    vote_id: VoteId,
+    run_id: RunId,
+    position: int,
+    *,
+    seq: int,
+    winner_id: CandidateId,
+    loser_id: CandidateId,
+    user_id: UserId,
+    idempotency_key: str | None,
 ) -> sa.Insert:
     """Nothing comes back if the key was used before."""
     return (
@@ -131,11 +140,11 @@ def insert_vote(
         .values(
             id=vote_id,
             tenant_id=BOUND_TENANT,
-            run_id=winner.run_id,
-            position=winner.position,
+            run_id=run_id,
+            position=position,
             seq=seq,
-            winner_id=winner.id,
-            loser_id=loser.id,
+            winner_id=winner_id,
+            loser_id=loser_id,
             user_id=user_id,
             idempotency_key=idempotency_key,
             created_at=now(),
