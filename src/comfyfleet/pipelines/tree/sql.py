@@ -15,6 +15,9 @@ from comfyfleet.pipelines.model import RunJobState
 
 c, v, j, r = candidates, votes, run_jobs, pipeline_runs
 
+# As much of a candidate as the choice of a parent needs.
+PARENT = [c.c.id, c.c.elo, c.c.rank, c.c.children, c.c.started, c.c.failures]
+
 
 def insert_candidate() -> sa.Insert:
     names = ("id", "run_id", "position", "parent_id", "job_id", "file_id", "image_index", "seed", "status")
@@ -45,7 +48,8 @@ def of_user(candidate_id: CandidateId, user_id: UserId) -> sa.Select[Any]:
 
 def best(run_id: RunId, position: int, *, rows: int) -> sa.Select[Any]:
     """Who may have children, as far as the ranks go."""
-    return _ranked(run_id, position).order_by(c.c.rank, c.c.id).limit(rows)
+    found = _active(run_id, position).where(c.c.is_passed).with_only_columns(*PARENT)
+    return found.order_by(c.c.rank, c.c.id).limit(rows)
 
 
 def fertile(run_id: RunId, position: int, *, top: int, variants: int, failures_max: int) -> sa.Select[Any]:
@@ -225,7 +229,3 @@ def _active(run_id: RunId, position: int) -> sa.Select[Any]:
     return sa.select(*c.c).where(
         c.c.tenant_id == BOUND_TENANT, c.c.run_id == run_id, c.c.position == position, c.c.status == active
     )
-
-
-def _ranked(run_id: RunId, position: int) -> sa.Select[Any]:
-    return _active(run_id, position).where(c.c.is_passed)
