@@ -54,6 +54,14 @@ class Studio:
         studio.pipeline = await studio.apply(name="Gym shoot", steps=list(steps))
         return studio
 
+    @classmethod
+    async def another(cls, first: "Studio") -> "Studio":
+        """A tenant beside the first, with a pipeline of the same effects."""
+        member = await a_member(first.house, tokens=RICH)
+        studio = cls(first.house, member, pipeline=first.pipeline)
+        studio.pipeline = await studio.apply(name="Gym shoot", steps=STEPS)
+        return studio
+
     # ── what people do ──
 
     async def apply(self, **said: Any) -> Pipeline:
