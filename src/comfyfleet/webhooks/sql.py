@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import webhook_attempts, webhook_deliveries, webhook_endpoints, webhook_events
 from comfyfleet.kernel.ids import DeliveryId, EndpointId, WebhookEventId, new_id
@@ -45,6 +46,7 @@ def unlisted_endpoint(url: str) -> sa.Select[Any]:
     return sa.select(*e.c).where(e.c.tenant_id == BOUND_TENANT, e.c.url == url, e.c.is_listed.is_(False))
 
 
+@built_once
 def active_endpoints() -> sa.Select[Any]:
     return sa.select(*e.c).where(e.c.tenant_id == BOUND_TENANT, e.c.is_active, e.c.is_listed).order_by(e.c.id)
 
@@ -69,28 +71,19 @@ def delete_endpoint(endpoint_id: EndpointId) -> sa.Delete:
 # ── events ──────────────────────────────────────────────────────────────────────────────────
 
 
-def insert_event(event_id: WebhookEventId, *, event_type: str, subject_id: UUID, payload: str) -> sa.Insert:
+@built_once
+def insert_event() -> sa.Insert:
     """Once for what it is about: a settlement that is applied again writes nothing."""
-    return (
-        insert_once(v)
-        .values(
-            id=event_id,
-            tenant_id=BOUND_TENANT,
-            event_type=event_type,
-            subject_id=subject_id,
-            payload=payload,
-            created_at=now(),
-        )
-        .returning(v.c.id)
-    )
+    given = {name: sa.bindparam(name, type_=v.c[name].type) for name in ("id", "event_type", "subject_id", "payload")}
+    return insert_once(v).values(tenant_id=BOUND_TENANT, created_at=now(), **given).returning(v.c.id)
 
 
+@built_once
 def insert_delivery() -> sa.Insert:
+    given = {name: sa.bindparam(name, type_=d.c[name].type) for name in ("id", "event_id", "endpoint_id")}
     return insert_once(d).values(
-        id=sa.bindparam("id"),
+        **given,
         tenant_id=BOUND_TENANT,
-        event_id=sa.bindparam("event_id"),
-        endpoint_id=sa.bindparam("endpoint_id"),
         status=DELIVERY.initial,
         attempts=0,
         attempts_before=0,

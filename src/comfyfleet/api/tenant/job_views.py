@@ -23,10 +23,13 @@ from comfyfleet.tenants import Caller
 
 
 class OutputView(View):
+    """`sha256`: of its bytes, if its worker said so."""
+
     file_id: FileId
     name: str
     mime_type: str
     size: int
+    sha256: str | None
     url: str | None
     is_primary: bool
 
@@ -162,6 +165,7 @@ def _outputs(made: Sequence[JobFile], files: Mapping[FileId, File], urls: Mappin
             name=file.name,
             mime_type=file.media_type,
             size=file.size_bytes,
+            sha256=file.sha256,
             url=urls.get(file.id),
             is_primary=each.is_primary,
         )
