@@ -91,6 +91,7 @@ def build_house(
         queue_rules=rules,
         fleet_rules=_fleet_rules(settings),
         job_rules=JobRules(settings.max_active_jobs_per_user, settings.max_job_priority),
+        run_jobs_per_tenant_max=settings.run_jobs_per_tenant_max,
         prober=Prober(_media_rules(settings)),
     )
 

@@ -12,10 +12,13 @@ from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
 from comfyfleet.jobs import JobRules
 from comfyfleet.kernel.errors import DatabaseUnavailable
+from comfyfleet.kernel.ids import TenantId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.live import Live
 from comfyfleet.media.model import MediaRules
 from comfyfleet.media.probe import Prober
+from comfyfleet.pipelines.model import RUN_JOBS_PER_TENANT_MAX
+from comfyfleet.pipelines.rules import RunRules
 from comfyfleet.storage import ObjectStore
 from comfyfleet.tenants import Home, Postbox, Tenant
 from comfyfleet.tenants.credentials import LinkSigner
@@ -36,6 +39,7 @@ class House:
     queue_rules: QueueRules = field(default_factory=QueueRules)
     fleet_rules: FleetRules = field(default_factory=FleetRules)
     job_rules: JobRules = field(default_factory=JobRules)
+    run_jobs_per_tenant_max: int = RUN_JOBS_PER_TENANT_MAX
     prober: Prober = field(default_factory=lambda: Prober(MediaRules()))
 
     def control_tx(self, *, read_only: bool = False) -> AbstractAsyncContextManager[ControlTx]:
@@ -60,11 +64,15 @@ class House:
             raise DatabaseUnavailable(name)
         return self.pools[name]
 
-    def webhook_secret(self, home: Home) -> Secret:
+    def webhook_secret(self, tenant_id: TenantId) -> Secret:
         """By which deliveries to the URLs of a tenant's jobs are signed; made when asked for, never kept."""
-        facts = b"comfyfleet.webhook:" + home.tenant_id.bytes
+        facts = b"comfyfleet.webhook:" + tenant_id.bytes
         mac = hmac.digest(self.leases.signing_key.reveal().encode(), facts, "sha256")
         return Secret("whsec_" + base64.b64encode(mac).decode())
+
+    @property
+    def run_rules(self) -> RunRules:
+        return RunRules(self.run_jobs_per_tenant_max, self.job_rules)
 
     def databases(self) -> list[Database]:
         return [self.central, *self.pools.values()]

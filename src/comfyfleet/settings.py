@@ -141,6 +141,9 @@ class Settings(BaseSettings):
     lease_grace_s: float = Field(15.0, ge=1, le=3600, description="How long one lives that no heartbeat has confirmed.")
     lease_ahead: int = Field(1, ge=0, le=100, description="Leases a worker may hold beyond what it runs at once.")
     max_active_jobs_per_user: int = Field(5, ge=1, le=10_000, description="Jobs a user may have queued or running.")
+    run_jobs_per_tenant_max: int = Field(
+        100, ge=1, le=10_000, description="Jobs that a tenant's pipeline runs may have queued or running together."
+    )
     max_job_priority: int = Field(10, ge=0, le=100, description="The highest priority a tenant may ask for.")
     max_attempts: int = Field(3, ge=1, le=100, description="Leases a job may use up before it fails.")
     max_releases: int = Field(20, ge=0, le=1000, description="How often a worker may give a job back for nothing.")

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from comfyfleet.checks import sql
 from comfyfleet.checks.model import Finding, Offenders
+from comfyfleet.checks.runs import sql as runs
 from comfyfleet.db import ControlTx, PoolTx
 from comfyfleet.dispatch import QueueRules
 
@@ -58,6 +59,17 @@ CENTRAL = (
     Invariant("X3", "a dispatch's tenant lives in the dispatch's pool", _always(sql.dispatches_in_a_strange_pool)),
 )
 
+RUNS = (
+    Invariant("R1", "a run's counts are those of its jobs", _always(runs.runs_that_do_not_add_up)),
+    Invariant("R2", "a step's counts are those of its jobs and candidates", _always(runs.steps_that_do_not_add_up)),
+    Invariant("R3", "a candidate's counts are those of its children", _always(runs.candidates_that_do_not_add_up)),
+    Invariant("R4", "no place is filled more often than its step allows", _always(runs.places_overfilled)),
+    Invariant("R5", "a run's job is in flight while its job is under way", _always(runs.jobs_that_stand_otherwise)),
+    Invariant("R6", "what a run's job made is in the tree", _always(runs.pictures_out_of_place)),
+    Invariant("R7", "nothing lives below a rejected candidate", _always(runs.alive_below_the_rejected)),
+    Invariant("R8", "a run stays within its budget", _always(runs.runs_beyond_their_budget)),
+)
+
 POOL = (
     Invariant("V11", "a balance is the sum of its transactions", _always(sql.wallets_that_do_not_add_up)),
     Invariant("V12", "a job is reserved once, and ended once when it is over", _always(sql.jobs_not_paid_once)),
@@ -77,6 +89,7 @@ POOL = (
     ),
     Invariant("V20", "what a job under way takes is stored, and its user's", _always(sql.inputs_that_are_not_there)),
     Invariant("V21", "a video is processed by a job under way", _always(sql.videos_nobody_works_on)),
+    *RUNS,
 )
 
 

@@ -1,6 +1,6 @@
 """Jobs: what a user asked for. Only here a dispatch, a reservation and a request are one thing."""
 
-from comfyfleet.jobs.cancel import request_cancel, unheard_cancels
+from comfyfleet.jobs.cancel import request_cancel, request_cancels, unheard_cancels
 from comfyfleet.jobs.collect import Leftovers, erase_leftovers, list_leftovers, mark_collected
 from comfyfleet.jobs.create import create_job, create_jobs
 from comfyfleet.jobs.expire import drop_loose, expire_jobs, list_loose, list_taken
@@ -8,12 +8,12 @@ from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
 from comfyfleet.jobs.model import Job, JobFile, JobRules, NewJob, Submission
 from comfyfleet.jobs.order import Order, Wish, digest_request, open_input, prepare_order
 from comfyfleet.jobs.place import Placed, find_ordered, place_order
-from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, require_unused
+from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, read_whole, require_unused
 from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
 from comfyfleet.jobs.remove import delete_job
 from comfyfleet.jobs.retry import retry_job, retry_order
 from comfyfleet.jobs.sanitize import sanitize_worker_error
-from comfyfleet.jobs.settle import Timing, apply_settlement, read_timings, start_job
+from comfyfleet.jobs.settle import Owner, Timing, apply_settlement, read_owners, read_timings, start_job
 
 __all__ = [
     "JOB",
@@ -25,6 +25,7 @@ __all__ = [
     "Leftovers",
     "NewJob",
     "Order",
+    "Owner",
     "Placed",
     "Submission",
     "Timing",
@@ -51,8 +52,11 @@ __all__ = [
     "place_order",
     "prepare_order",
     "read_job",
+    "read_owners",
     "read_timings",
+    "read_whole",
     "request_cancel",
+    "request_cancels",
     "require_unused",
     "retry_job",
     "retry_order",

@@ -1,5 +1,7 @@
 """A user no longer wants a job. The queue decides: what waits ends at once, what runs is told, and may finish first."""
 
+from collections.abc import Sequence
+
 from comfyfleet.db import PoolTx, TenantTx
 from comfyfleet.jobs import sql
 from comfyfleet.jobs.lifecycle import JOB, JobEvent
@@ -24,6 +26,12 @@ async def request_cancel(tx: TenantTx, job_id: JobId, user_id: UserId) -> tuple[
         return await request_cancel(tx, job_id, user_id)
     whole = await tx.one(sql.whole(job_id))
     return Job.from_row(row), Submission.from_row(whole, job_ended=False)
+
+
+async def request_cancels(tx: TenantTx, job_ids: Sequence[JobId]) -> None:
+    """With whatever made them unwanted: if nobody lives to tell the queue, upkeep does."""
+    if job_ids:
+        await tx.run(sql.request_cancels(list(job_ids)))
 
 
 async def unheard_cancels(tx: PoolTx, *, age_s: float, rows: int) -> list[JobId]:

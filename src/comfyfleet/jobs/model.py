@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from comfyfleet.dispatch.model import Provider
 from comfyfleet.jobs.lifecycle import JobStatus
-from comfyfleet.kernel.ids import EffectId, EndpointId, FileId, JobId, TenantId, UserId, VideoId, WorkflowId
+from comfyfleet.kernel.ids import EffectId, EndpointId, FileId, JobId, RunId, TenantId, UserId, VideoId, WorkflowId
 from comfyfleet.ledger.model import Tokens
 
 FREE = Tokens(0)
@@ -50,6 +50,7 @@ class NewJob:
     idempotency_key: str | None = None
     request_digest: str | None = None
     webhook_endpoint_id: EndpointId | None = None
+    run_id: RunId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class Job:
     webhook_endpoint_id: EndpointId | None = None
     cancel_requested_at: datetime | None = None
     expired_at: datetime | None = None
+    run_id: RunId | None = None
 
     @property
     def as_created(self) -> "Job":
@@ -133,6 +135,7 @@ class Job:
             webhook_endpoint_id=row.webhook_endpoint_id,
             cancel_requested_at=row.cancel_requested_at,
             expired_at=row.expired_at,
+            run_id=row.run_id,
         )
 
 

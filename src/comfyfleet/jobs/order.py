@@ -10,7 +10,7 @@ from typing import Any
 from comfyfleet import webhooks, workflows
 from comfyfleet.jobs.model import JobRules
 from comfyfleet.kernel.errors import InvalidInput
-from comfyfleet.kernel.ids import UserId, VideoId
+from comfyfleet.kernel.ids import FileId, RunId, UserId, VideoId
 from comfyfleet.workflows import Chosen, Property, Version
 from comfyfleet.workflows.effects import Offer
 
@@ -20,7 +20,10 @@ EARLIEST = -100
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """`digest` tells this request from another one that comes with the same key."""
+    """`digest` tells this request from another one that comes with the same key.
+
+    A step of a run (`run_id`) names the file it works on: that is nobody's upload, and has no video.
+    """
 
     user_id: UserId
     digest: str
@@ -29,6 +32,12 @@ class Wish:
     idempotency_key: str | None = None
     priority: int = 0
     webhook_url: str | None = None
+    input_file_id: FileId | None = None
+    run_id: RunId | None = None
+
+    @property
+    def input_id(self) -> VideoId | FileId | None:
+        return self.video_id if self.video_id is not None else self.input_file_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +83,15 @@ def _check_priority(priority: int, rules: JobRules) -> None:
 def _input_of(wish: Wish, primary: Property | None) -> dict[str, Any]:
     """The video under the name of the property that takes it."""
     if primary is None:
-        if wish.video_id is not None:
+        if wish.input_id is not None:
             raise InvalidInput("video_id", "this effect takes none")
         return {}
     if primary.name in wish.properties:
         raise InvalidInput(f"properties.{primary.name}", "is what this effect works on: name it as video_id")
-    if wish.video_id is None:
+    if wish.input_id is None:
         raise InvalidInput("video_id", f"is needed: this effect works on {_called(primary)}")
     # Any id will do here: the video's own file is known only inside the transaction.
-    return {primary.name: wish.video_id}
+    return {primary.name: wish.input_id}
 
 
 def _called(prop: Property) -> str:

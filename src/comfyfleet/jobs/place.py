@@ -46,7 +46,8 @@ async def place_order(tx: TenantTx, order: Order, *, rules: JobRules, webhook_se
     before = await find_ordered(tx, wish.user_id, wish.idempotency_key, wish.digest)
     if before is not None:
         return Placed(before, replayed=True)
-    await require_room(tx, wish.user_id, rules)
+    if wish.run_id is None:
+        await require_room(tx, wish.user_id, rules)
     taken = await _take_inputs(tx, order)
     video_id = await follow_video(tx, wish.user_id, job_id, video_id=wish.video_id, title=order.offer.effect.name)
     endpoint_id = await _endpoint(tx, wish.webhook_url, webhook_secret)
@@ -107,7 +108,7 @@ async def _take_inputs(tx: TenantTx, order: Order) -> Taken:
         files=_stored(found),
         effect_assets=order.offer.effect.assets,
     )
-    primary = found[wish.video_id].id if wish.video_id is not None else None
+    primary = found[wish.video_id].id if wish.video_id is not None else wish.input_file_id
     first = [primary] if primary is not None else []
     return Taken(assets, tuple(dict.fromkeys([*first, *others])), primary)
 
@@ -146,11 +147,12 @@ def _new_job(order: Order, job_id: JobId, taken: Taken, video_id: VideoId, endpo
         idempotency_key=wish.idempotency_key,
         request_digest=wish.digest,
         webhook_endpoint_id=endpoint_id,
+        run_id=wish.run_id,
     )
 
 
 def _shown(order: Order) -> dict[str, Any]:
     """What it runs with, as its user may read it."""
-    files = {name: str(each) for name, each in order.chosen.files.items() if each != order.wish.video_id}
+    files = {name: str(each) for name, each in order.chosen.files.items() if each != order.wish.input_id}
     shown = {each.name for each in order.offer.properties}
     return {name: value for name, value in (order.chosen.values | files).items() if name in shown}

@@ -14,7 +14,7 @@ from comfyfleet.jobs.order import digest_request
 from comfyfleet.jobs.place import Placed, find_ordered, follow_video, keep_inputs, require_room
 from comfyfleet.jobs.tell import tell_queued
 from comfyfleet.kernel.errors import IllegalMove, InvalidInput, NotFound
-from comfyfleet.kernel.ids import FileId, JobId, UserId, VideoId, new_id
+from comfyfleet.kernel.ids import FileId, JobId, RunId, UserId, VideoId, new_id
 from comfyfleet.storage import FileStatus
 from comfyfleet.videos import VideoStatus
 
@@ -28,9 +28,18 @@ async def retry_job(tx: TenantTx, job_id: JobId) -> Job:
 
 
 async def retry_order(
-    tx: TenantTx, job_id: JobId, user_id: UserId, *, idempotency_key: str | None = None, rules: JobRules
+    tx: TenantTx,
+    job_id: JobId,
+    user_id: UserId,
+    *,
+    idempotency_key: str | None = None,
+    rules: JobRules,
+    run_id: RunId | None = None,
 ) -> Placed:
-    """As its user asks for it: once per key, within the limits, and only while what it works on is there."""
+    """As its user asks for it: once per key, within the limits, and only while what it works on is there.
+
+    With `run_id` it is that run's job again; without, it is the user's own, whatever the old one was.
+    """
     await ledger.hold_wallet(tx, user_id)
     digest = digest_request("retry", job_id)
     before = await find_ordered(tx, user_id, idempotency_key, digest)
@@ -40,7 +49,8 @@ async def retry_order(
     if row is None:
         raise NotFound("job", job_id)
     again = _again(row)
-    await require_room(tx, user_id, rules)
+    if run_id is None:
+        await require_room(tx, user_id, rules)
     inputs = await _require_inputs(tx, job_id, user_id)
     video_id = await _video(tx, row)
     shown = await follow_video(tx, user_id, again.id, video_id=video_id, title=row.effect_slug or "Job")
@@ -51,6 +61,7 @@ async def retry_order(
             video_id=shown,
             idempotency_key=idempotency_key,
             request_digest=digest,
+            run_id=run_id,
             # The limit may have been lowered since.
             priority=min(again.priority, rules.priority_max),
         ),

@@ -14,7 +14,7 @@ from comfyfleet.jobs.model import Job
 from comfyfleet.jobs.read import get_job
 from comfyfleet.jobs.sanitize import sanitize_worker_error
 from comfyfleet.jobs.tell import tell_moved
-from comfyfleet.kernel.ids import EffectId, JobId
+from comfyfleet.kernel.ids import EffectId, JobId, RunId, UserId
 from comfyfleet.storage import MadeFile, ObjectKey
 
 EVENTS = {
@@ -33,6 +33,14 @@ class Timing:
 
     effect_id: EffectId
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose job it is, and of which run a step."""
+
+    user_id: UserId
+    run_id: RunId | None
 
 
 async def apply_settlement(tx: TenantTx, settlement: Settlement) -> bool:
@@ -74,6 +82,11 @@ async def start_job(tx: TenantTx, job_id: JobId, *, ago_s: float = 0.0) -> bool:
         return False
     await tell_moved(tx, Job.from_row(row))
     return True
+
+
+async def read_owners(tx: TenantTx, settlements: Sequence[Settlement]) -> dict[JobId, Owner]:
+    rows = await tx.all(sql.owners_of([JobId(each.dispatch_id) for each in settlements])) if settlements else []
+    return {row.id: Owner(row.user_id, row.run_id) for row in rows}
 
 
 async def read_timings(tx: TenantTx, settlements: Sequence[Settlement]) -> list[Timing]:

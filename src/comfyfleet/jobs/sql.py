@@ -40,6 +40,7 @@ NEW = [
     "idempotency_key",
     "request_digest",
     "webhook_endpoint_id",
+    "run_id",
     "payload",
 ]
 INPUT, OUTPUT = "input", "output"
@@ -93,8 +94,8 @@ def by_key() -> sa.Select[Any]:
 
 @built_once
 def active_jobs(*, rows: int) -> sa.Select[Any]:
-    """So many at most: nobody needs to know how far above the limit he is."""
-    return _active().where(j.c.user_id == sa.bindparam("user_id")).limit(rows)
+    """So many at most: nobody needs to know how far above the limit he is. A run's jobs have limits of their own."""
+    return _active().where(j.c.user_id == sa.bindparam("user_id"), j.c.run_id.is_(None)).limit(rows)
 
 
 def job_page(
@@ -180,6 +181,19 @@ def effects_of(job_ids: list[JobId]) -> sa.Select[Any]:
         sa.select(j.c.id, j.c.effect_id)
         .where(j.c.tenant_id == BOUND_TENANT, j.c.id.in_(job_ids), j.c.effect_id.is_not(None))
         .order_by(j.c.id)
+    )
+
+
+def owners_of(job_ids: list[JobId]) -> sa.Select[Any]:
+    return sa.select(j.c.id, j.c.user_id, j.c.run_id).where(j.c.tenant_id == BOUND_TENANT, j.c.id.in_(job_ids))
+
+
+def request_cancels(job_ids: list[JobId]) -> sa.Update:
+    """Of those that are still under way."""
+    return (
+        sa.update(j)
+        .where(j.c.tenant_id == BOUND_TENANT, j.c.id.in_(job_ids), j.c.status.in_(JOB.sources(JobEvent.CANCEL)))
+        .values(cancel_requested_at=sa.func.coalesce(j.c.cancel_requested_at, now()))
     )
 
 

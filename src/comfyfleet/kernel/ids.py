@@ -25,6 +25,10 @@ EndpointId = NewType("EndpointId", UUID)
 WebhookEventId = NewType("WebhookEventId", UUID)
 DeliveryId = NewType("DeliveryId", UUID)
 SettlementId = NewType("SettlementId", UUID)
+PipelineId = NewType("PipelineId", UUID)
+RunId = NewType("RunId", UUID)
+CandidateId = NewType("CandidateId", UUID)
+VoteId = NewType("VoteId", UUID)
 LaneId = NewType("LaneId", int)
 
 

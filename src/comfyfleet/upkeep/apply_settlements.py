@@ -2,11 +2,11 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
-from comfyfleet import jobs
+from comfyfleet import jobs, pipelines
 from comfyfleet.dispatch import DispatchStatus, settlements
 from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.house import House
@@ -23,10 +23,11 @@ TRIES_MAX = 10
 log = structlog.get_logger()
 
 
-async def tick(house: House, pool: str, *, chance: random.Random) -> int:
+async def tick(house: House, pool: str, *, chance: random.Random, on_runs: Callable[[], None] | None = None) -> int:
     """Take, apply, mark. What was applied and not marked is applied again, which moves nothing.
 
     A pool that does not answer is nobody's fault: what was taken is given back, and counts as no try.
+    `on_runs`: jobs of runs have ended, and the runs can go on.
     """
     async with house.control_tx() as tx:
         due = await settlements.due_settlements(tx, pool, rows=BATCH)
@@ -35,7 +36,7 @@ async def tick(house: House, pool: str, *, chance: random.Random) -> int:
     left = _by_tenant(due)
     while left and outage is None:
         try:
-            applied += await _apply_all(house, left[0], chance=chance)
+            applied += await _apply_all(house, left[0], chance=chance, on_runs=on_runs or _nobody)
             left.pop(0)
         except Unavailable as problem:
             outage = problem
@@ -69,26 +70,31 @@ def _by_tenant(due: Sequence[Settlement]) -> list[list[Settlement]]:
     return list(groups.values())
 
 
-async def _apply_all(house: House, group: list[Settlement], *, chance: random.Random) -> list[SettlementId]:
+async def _apply_all(
+    house: House, group: list[Settlement], *, chance: random.Random, on_runs: Callable[[], None]
+) -> list[SettlementId]:
     """One tenant's in one transaction; where one of them is in the way, each in its own. Those that were applied."""
     try:
         async with house.pool(group[0].pool).tenant_tx(group[0].tenant_id) as tx:
-            for settlement in group:
-                await jobs.apply_settlement(tx, settlement)
+            runs = await pipelines.apply_settlements(tx, group)
     except Unavailable:
         raise
     except Exception:
-        return [each.id for each in group if await _apply(house, each, chance=chance.random())]
+        return [each.id for each in group if await _apply(house, each, chance=chance.random(), on_runs=on_runs)]
+    if runs:
+        on_runs()
     for each in group:
         house.live.changed(JobId(each.dispatch_id))
     return [each.id for each in group]
 
 
-async def _apply(house: House, settlement: Settlement, *, chance: float) -> bool:
+async def _apply(house: House, settlement: Settlement, *, chance: float, on_runs: Callable[[], None]) -> bool:
     """False: not this time, or never; then it stands aside, and the others go on."""
     try:
         async with house.pool(settlement.pool).tenant_tx(settlement.tenant_id) as tx:
-            await jobs.apply_settlement(tx, settlement)
+            runs = await pipelines.apply_settlement(tx, settlement)
+        if runs:
+            on_runs()
         house.live.changed(JobId(settlement.dispatch_id))
         return True
     except Unavailable:
@@ -103,6 +109,10 @@ async def _apply(house: House, settlement: Settlement, *, chance: float) -> bool
         else:
             await _try_later(house, settlement, text, pause_s=backoff_s(settlement.tries + 1, chance=chance))
     return False
+
+
+def _nobody() -> None:
+    """Nobody waits."""
 
 
 async def _set_aside(house: House, settlement: Settlement, error: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from comfyfleet.house import House
 from comfyfleet.upkeep import (
+    advance_runs,
     apply_settlements,
     checkpoint_audit,
     collect_outputs,
@@ -48,11 +49,16 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
 
 
 def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: UpkeepRules) -> list[Loop]:
+    relay = _loop(relay_submissions, partial(relay_submissions.tick, house, pool), pool)
     sent = partial(forget_old.tick_pool, house, pool, rules=rules)
     webhooks = _webhooks(house, pool, chance=chance, rules=rules)
+    begun = partial(_wake, relay, webhooks)
+    runs = _loop(advance_runs, partial(advance_runs.tick, house, pool, rng=chance, on_begun=begun), pool)
+    settled = partial(apply_settlements.tick, house, pool, chance=chance, on_runs=runs.wake)
     return [
-        _loop(relay_submissions, partial(relay_submissions.tick, house, pool), pool),
-        _loop(apply_settlements, partial(apply_settlements.tick, house, pool, chance=chance), pool),
+        relay,
+        runs,
+        _loop(apply_settlements, settled, pool),
         _loop(collect_uploads, partial(collect_uploads.tick, house, pool), pool),
         webhooks,
         _loop(collect_outputs, partial(collect_outputs.tick, house, pool), pool),
@@ -63,6 +69,11 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
         _loop(expire_files, partial(expire_files.tick, house, pool, rules=rules), pool),
         Loop(forget_old.NAME_POOL, forget_old.EVERY_S, forget_old.BATCH, sent, pool),
     ]
+
+
+def _wake(*loops: Loop) -> None:
+    for loop in loops:
+        loop.wake()
 
 
 def _webhooks(house: House, pool: str, *, chance: random.Random, rules: UpkeepRules) -> Loop:

@@ -21,6 +21,10 @@ class WebhookType(StrEnum):
     JOB_COMPLETED = "job.completed"
     JOB_FAILED = "job.failed"
     JOB_CANCELLED = "job.cancelled"
+    RUN_WAITING_FOR_APPROVAL = "run.waiting_for_approval"
+    RUN_PAUSED = "run.paused"
+    RUN_COMPLETED = "run.completed"
+    RUN_FAILED = "run.failed"
     TEST = "webhook.test"
 
 

@@ -34,6 +34,8 @@ TABLES = {
     "job": tables.ai_jobs,
     "video": tables.videos,
     "delivery": tables.webhook_deliveries,
+    "run": tables.pipeline_runs,
+    "candidate": tables.candidates,
 }
 
 

@@ -16,7 +16,7 @@ from comfyfleet.api.tenant.videos import sign_files
 from comfyfleet.house import House
 from comfyfleet.jobs import JOB, Job, JobFile, JobStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable
-from comfyfleet.kernel.ids import EffectId, FileId, JobId, VideoId
+from comfyfleet.kernel.ids import EffectId, FileId, JobId, RunId, VideoId
 from comfyfleet.live import Progress, Waiting
 from comfyfleet.storage import File
 from comfyfleet.tenants import Caller
@@ -88,6 +88,7 @@ class JobView(View):
     priority: int
     credits_cost: int
     retry_of: JobId | None
+    run_id: RunId | None
     cancel_requested: bool
     queue: QueueView | None
     progress: ProgressView | None
@@ -111,6 +112,7 @@ class JobView(View):
             priority=job.priority,
             credits_cost=job.reserved_tokens,
             retry_of=job.retry_of,
+            run_id=job.run_id,
             cancel_requested=job.cancel_requested_at is not None,
             queue=QueueView.of(now.waiting) if now.waiting else None,
             progress=ProgressView.model_validate(now.progress) if now.progress else None,

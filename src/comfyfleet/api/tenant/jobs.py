@@ -110,7 +110,7 @@ async def get_jobs(
 @router.get("/webhook-secret")
 async def get_webhook_secret(caller: Manager, house: TheHouse) -> WebhookSecretView:
     """By which deliveries to a job's own `webhook_url` are signed."""
-    return WebhookSecretView(secret=house.webhook_secret(home_of(caller)).reveal())
+    return WebhookSecretView(secret=house.webhook_secret(home_of(caller).tenant_id).reveal())
 
 
 @router.get("/{job_id}")

@@ -30,6 +30,14 @@ from comfyfleet.db.tables.fleet import (
 from comfyfleet.db.tables.jobs import ai_jobs, job_files, submissions
 from comfyfleet.db.tables.ledger import token_transactions, token_wallets
 from comfyfleet.db.tables.live import replicas
+from comfyfleet.db.tables.pipelines import (
+    candidates,
+    pipeline_run_steps,
+    pipeline_runs,
+    pipelines,
+    run_jobs,
+    votes,
+)
 from comfyfleet.db.tables.storage import files
 from comfyfleet.db.tables.tenants import api_keys, one_time_links, tenants, users, web_sessions
 from comfyfleet.db.tables.videos import videos
@@ -44,6 +52,7 @@ __all__ = [
     "api_keys",
     "audit_head",
     "audit_log",
+    "candidates",
     "capability_lists",
     "comfyui_fleets",
     "comfyui_workers",
@@ -58,7 +67,11 @@ __all__ = [
     "job_files",
     "lanes",
     "one_time_links",
+    "pipeline_run_steps",
+    "pipeline_runs",
+    "pipelines",
     "replicas",
+    "run_jobs",
     "settlements",
     "submissions",
     "tenant_audit_heads",
@@ -69,6 +82,7 @@ __all__ = [
     "upkeep_ticks",
     "users",
     "videos",
+    "votes",
     "waiting_reasons",
     "web_sessions",
     "webhook_attempts",

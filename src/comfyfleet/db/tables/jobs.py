@@ -50,6 +50,8 @@ ai_jobs = sa.Table(
     sa.Column("expired_at", UtcTime(), nullable=True),
     # Objects that attempts of it left in the store, and that nobody names, have been looked for.
     sa.Column("collected_at", UtcTime(), nullable=True),
+    # A step of a pipeline's run: counts against the run's limits, not against its user's.
+    sa.Column("run_id", sa.Uuid(), nullable=True),
     one_of("status", ["queued", "processing", "completed", "failed", "cancelled"]),
     sa.CheckConstraint("reserved_tokens >= 0", name="reserved_not_negative"),
     sa.CheckConstraint(

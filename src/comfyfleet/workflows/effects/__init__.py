@@ -2,7 +2,7 @@
 
 from comfyfleet.workflows.effects.assets import check_asset, describe_asset, drop_asset, keep_asset, put_asset
 from comfyfleet.workflows.effects.model import PREVIEW, Effect, NewEffect, Offer
-from comfyfleet.workflows.effects.read import find_offer, find_published, list_offers, take_offer
+from comfyfleet.workflows.effects.read import find_offer, find_published, list_offers, take_offer, take_offers
 from comfyfleet.workflows.effects.register import (
     CREDITS_COST_MAX,
     EffectChange,
@@ -35,5 +35,6 @@ __all__ = [
     "publish_effect",
     "put_asset",
     "take_offer",
+    "take_offers",
     "unpublish_effect",
 ]

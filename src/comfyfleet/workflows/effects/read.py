@@ -1,13 +1,13 @@
 """Look effects up, with what they run."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import sqlalchemy as sa
 
 from comfyfleet.db import ControlTx
-from comfyfleet.kernel.errors import EffectUnavailable, NotFound
+from comfyfleet.kernel.errors import EffectUnavailable, FleetError, NotFound
 from comfyfleet.kernel.ids import EffectId
 from comfyfleet.kernel.page import Page, PageRequest
 from comfyfleet.workflows.effects import sql
@@ -42,6 +42,17 @@ async def take_offer(tx: ControlTx, name: str | EffectId) -> tuple[Offer, Versio
     if offer.problem is not None or offer.version is None:
         raise EffectUnavailable(offer.effect.slug, str(offer.problem))
     return offer, offer.version
+
+
+async def take_offers(tx: ControlTx, slugs: Collection[str]) -> dict[str, Offer | FleetError]:
+    """To make jobs of them; of each that cannot be used now, why not."""
+    rows = await tx.all(sql.by_slugs(sorted(slugs))) if slugs else []
+    found = await _offers(tx, [Effect.from_row(row) for row in rows if row.is_published])
+    taken: dict[str, Offer | FleetError] = {slug: NotFound("effect", slug) for slug in slugs}
+    for offer in found:
+        problem = offer.problem
+        taken[offer.effect.slug] = offer if problem is None else EffectUnavailable(offer.effect.slug, problem)
+    return taken
 
 
 async def list_offers(tx: ControlTx, request: PageRequest, *, published_only: bool) -> Page[Offer]:

@@ -37,6 +37,10 @@ def by_slug(slug: str) -> sa.Select[Any]:
     return sa.select(*e.c).where(e.c.slug == slug)
 
 
+def by_slugs(slugs: list[str]) -> sa.Select[Any]:
+    return sa.select(*e.c).where(e.c.slug.in_(slugs))
+
+
 def hold_effect(slug: str) -> sa.Select[Any]:
     """Its assets are one value: who adds one to it must be alone."""
     return sa.select(*e.c).where(e.c.slug == slug).with_for_update()

@@ -1,0 +1,1 @@
+"""The invariants of pipeline runs: counts are what they count, and a tree is what its rules allow."""

@@ -1,0 +1,238 @@
+"""What a tenant's runs can do now, they do: jobs are begun, gates open by rule, and each run shows how it stands.
+
+All of it is one transaction, in which the runs are held: a crash anywhere leaves nothing, or all of it, done.
+"""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from comfyfleet import ledger
+from comfyfleet.db import TenantTx
+from comfyfleet.jobs import Job
+from comfyfleet.kernel.errors import InvalidInput, KeyReused, Unavailable
+from comfyfleet.kernel.ids import JobId, PipelineId, RunId, UserId
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.pipelines import sql
+from comfyfleet.pipelines.begin import Place, begin_job
+from comfyfleet.pipelines.frontier import Frontier, RunFrontier
+from comfyfleet.pipelines.gates import open_by_rule
+from comfyfleet.pipelines.look import read_frontiers
+from comfyfleet.pipelines.model import Pipeline, Run
+from comfyfleet.pipelines.policy import named, opens_for
+from comfyfleet.pipelines.read import read_pipelines, read_steps
+from comfyfleet.pipelines.recipe import Recipe, Recipes
+from comfyfleet.pipelines.rules import RunRules
+from comfyfleet.pipelines.select import (
+    BaseGeneration,
+    ChildGeneration,
+    Generation,
+    Outlook,
+    begin,
+    closed_gate,
+    next_of_run,
+    outlook,
+    select_next,
+)
+from comfyfleet.pipelines.stand import show_stand
+
+# A transaction must end soon: others of the tenant wait for it.
+ORDERS_MAX = 25
+TOKENS = "tokens"
+
+
+@dataclass
+class Advanced:
+    """`to_score`: gates that a scorer has to open. `left_due`: runs that have to be looked at again.
+
+    `has_more`: not for want of room: at once.
+    """
+
+    jobs: list[Job] = field(default_factory=list)
+    to_score: list[tuple[RunId, int]] = field(default_factory=list)
+    looked_at: int = 0
+    left_due: int = 0
+    has_more: bool = False
+
+
+@dataclass
+class Round:
+    """One look at the runs that are held. `paused`: why one cannot go on; `waits`: who is to be looked at again."""
+
+    tx: TenantTx
+    runs: dict[RunId, Run]
+    over_time: set[RunId]
+    pipelines: dict[PipelineId, Pipeline]
+    recipes: Recipes
+    rules: RunRules
+    webhook_secret: Secret
+    rng: random.Random
+    frontier: Frontier = field(default_factory=lambda: Frontier((), 0))
+    balances: dict[UserId, int] = field(default_factory=dict)
+    paused: dict[RunId, str] = field(default_factory=dict)
+    waits: set[RunId] = field(default_factory=set)
+    begun: dict[RunId, list[tuple[int, Job]]] = field(default_factory=dict)
+    views: dict[RunId, RunFrontier] = field(default_factory=dict)
+    counted: set[JobId] = field(default_factory=set)
+
+    async def look(self, run_ids: Sequence[RunId]) -> None:
+        wanted = {run_id: self.runs[run_id] for run_id in run_ids}
+        self.views |= await read_frontiers(self.tx, wanted, self.over_time, self.pipelines, self.recipes)
+
+    async def hold_wallets(self) -> None:
+        """Of those whose runs have something to begin; by their ids, as everybody does who needs several."""
+        for user_id in sorted({self.runs[view.id].user_id for view in self.frontier.runs if self._is_ready(view)}):
+            if user_id not in self.balances:
+                await ledger.hold_wallet(self.tx, user_id)
+                self.balances[user_id] = (await ledger.get_wallet(self.tx, user_id)).balance
+
+    def _is_ready(self, view: RunFrontier) -> bool:
+        return view.has_room and next_of_run(view, self.rng) is not None
+
+    async def begin_all(self) -> None:
+        """As long as there is room and something to begin, each run in its turn."""
+        blocked = self.paused.keys() | self.waits
+        ready = tuple(view for view in self.views.values() if view.id not in blocked)
+        self.frontier = Frontier(ready, self.frontier.room)
+        await self.hold_wallets()
+        while isinstance(found := select_next(self.frontier, self.rng), (BaseGeneration, ChildGeneration)):
+            await self._begin(found)
+        self.views |= {view.id: view for view in self.frontier.runs}
+
+    async def _begin(self, found: Generation) -> None:
+        run = self.runs[found.run_id]
+        step = self.pipelines[run.pipeline_id].steps[found.position]
+        recipe = self.recipes.get(step.effect)
+        if not isinstance(recipe, Recipe):
+            if isinstance(recipe, Unavailable):
+                self._set_aside(run.id)
+            else:
+                self._pause(run.id, recipe.message if recipe is not None else f"There is no effect {step.effect!r}.")
+            return
+        if self.balances[run.user_id] < recipe.price:
+            self._pause(run.id, TOKENS)
+            return
+        try:
+            job = await begin_job(
+                self.tx,
+                run,
+                step,
+                Place.of(found),
+                recipe,
+                rules=self.rules.jobs,
+                webhook_secret=self.webhook_secret,
+            )
+        except (InvalidInput, KeyReused) as problem:
+            # The effect changed since the run was started: somebody has to look at it.
+            self._pause(run.id, f"Step {step.name!r} cannot be made: {problem.message}")
+            return
+        if job is None:
+            await self._see_again(run.id)
+            return
+        self.balances[run.user_id] -= recipe.price
+        # Whoever was served last is last.
+        self.begun[run.id] = [*self.begun.pop(run.id, []), (found.position, job)]
+        self.frontier = begin(self.frontier, found)
+
+    async def _see_again(self, run_id: RunId) -> None:
+        """What is there has changed."""
+        await self._count_and_look([run_id])
+        seen = tuple(self.views[run_id] if view.id == run_id else view for view in self.frontier.runs)
+        self.frontier = replace(self.frontier, runs=seen)
+
+    async def _count_and_look(self, run_ids: Sequence[RunId]) -> None:
+        for run_id in run_ids:
+            await self.write_counts(run_id)
+            self.runs[run_id] = Run.from_row(await self.tx.one(sql.hold_run_of_house(run_id)))
+        await self.look(run_ids)
+
+    def _pause(self, run_id: RunId, reason: str) -> None:
+        self.paused[run_id] = reason
+        self._leave(run_id)
+
+    def _set_aside(self, run_id: RunId) -> None:
+        self.waits.add(run_id)
+        self._leave(run_id)
+
+    def _leave(self, run_id: RunId) -> None:
+        self.views |= {view.id: view for view in self.frontier.runs if view.id == run_id}
+        self.frontier = self.frontier.without(run_id)
+
+    async def open_gates(self) -> list[tuple[RunId, int]]:
+        """By the runs' own rules. Those that a scorer has to open come back."""
+        to_score, opened = [], []
+        for run_id, view in self.views.items():
+            position = closed_gate(view)
+            if run_id in self.paused or outlook(view) is not Outlook.WAITING or position is None:
+                continue
+            run = self.runs[run_id]
+            step = (await read_steps(self.tx, [run_id]))[run_id][position]
+            top = opens_for(run.approval, step, top=run.top)
+            if top is not None:
+                await open_by_rule(self.tx, run_id, position, top=top, by=named(run.approval))
+                opened.append(run_id)
+            elif run.approval.kind == "scorer":
+                to_score.append((run_id, position))
+        if not opened:
+            return to_score
+        await self._count_and_look(opened)
+        await self.begin_all()
+        return await self.open_gates()
+
+    async def write_counts(self, run_id: RunId) -> None:
+        begun = self.begun.get(run_id, [])
+        fresh = [(position, job) for position, job in begun if job.id not in self.counted]
+        if not fresh:
+            return
+        for position, count in Counter(position for position, _ in fresh).items():
+            await self.tx.run(sql.count_step(run_id, position, in_flight=count, started=count))
+        tokens = sum(job.reserved_tokens for _, job in fresh)
+        spent = {"in_flight": len(fresh), "jobs_started": len(fresh), "tokens_spent": tokens}
+        await self.tx.run(sql.count_run(run_id, **spent))
+        self.counted |= {job.id for _, job in fresh}
+
+
+async def advance_runs(
+    tx: TenantTx,
+    run_ids: Sequence[RunId],
+    recipes: Recipes,
+    *,
+    rules: RunRules,
+    webhook_secret: Secret,
+    rng: random.Random,
+) -> Advanced:
+    """Of these, those that are due and that nobody else holds."""
+    await tx.all(sql.hold_tenant())
+    rows = await tx.all(sql.hold_due(list(run_ids)))
+    if not rows:
+        return Advanced()
+    runs = {row.id: Run.from_row(row) for row in rows}
+    under_way = len(await tx.all(sql.jobs_under_way(rows=rules.jobs_per_tenant_max)))
+    room = rules.jobs_per_tenant_max - under_way
+    pipelines = await read_pipelines(tx, [run.pipeline_id for run in runs.values()])
+    over_time = {row.id for row in rows if row.is_over_time}
+    this = Round(tx, runs, over_time, pipelines, recipes, rules, webhook_secret, rng)
+    this.frontier = Frontier((), min(room, ORDERS_MAX))
+    await this.look(list(runs))
+    await this.begin_all()
+    to_score = await this.open_gates()
+    return await _close(this, to_score, has_room=room > ORDERS_MAX)
+
+
+async def _close(this: Round, to_score: list[tuple[RunId, int]], *, has_room: bool) -> Advanced:
+    scored = {run_id for run_id, _ in to_score}
+    done = Advanced([job for begun in this.begun.values() for _, job in begun], to_score, len(this.runs))
+    now_turn = max(time.time_ns() // 1000, *(run.last_turn for run in this.runs.values()))
+    turns = {run_id: now_turn + number for number, run_id in enumerate(this.begun, 1)}
+    for run_id, view in this.views.items():
+        await this.write_counts(run_id)
+        stays_due = run_id in scored | this.waits or (
+            run_id not in this.paused and view.has_room and next_of_run(view, this.rng) is not None
+        )
+        await this.tx.run(sql.mark_served(run_id, turn=turns.get(run_id), stays_due=stays_due))
+        await show_stand(this.tx, this.runs[run_id], view, paused=this.paused.get(run_id), is_scored=run_id in scored)
+        done.left_due += stays_due
+    done.has_more = has_room and len(done.jobs) >= ORDERS_MAX
+    return done

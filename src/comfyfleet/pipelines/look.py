@@ -1,0 +1,67 @@
+"""How far runs have come: the little that the next choice needs, read from counts and ranks, never from whole trees."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from comfyfleet.db import TenantTx
+from comfyfleet.kernel.ids import PipelineId, RunId
+from comfyfleet.pipelines.frontier import Budget, Parent, RunFrontier, Stage
+from comfyfleet.pipelines.model import Pipeline, Run, RunStep
+from comfyfleet.pipelines.read import read_steps
+from comfyfleet.pipelines.recipe import Recipes, price_of
+from comfyfleet.pipelines.select import FAILURES_MAX
+from comfyfleet.pipelines.tree import sql
+
+
+async def read_frontiers(
+    tx: TenantTx,
+    runs: Mapping[RunId, Run],
+    over_time: set[RunId],
+    pipelines: Mapping[PipelineId, Pipeline],
+    recipes: Recipes,
+) -> dict[RunId, RunFrontier]:
+    steps = await read_steps(tx, list(runs))
+    found = {}
+    for run_id, run in runs.items():
+        prices = [price_of(recipes.get(step.effect)) for step in pipelines[run.pipeline_id].steps]
+        # Nothing can be begun: whose turn it would be is asked when there is room again.
+        is_full = run.in_flight >= run.concurrency
+        stages = [await _stage(tx, run_id, steps[run_id], at, price, is_full) for at, price in enumerate(prices)]
+        budget = budget_of(run, is_over_time=run_id in over_time)
+        found[run_id] = RunFrontier(run_id, tuple(stages), run.concurrency, budget, run.finals)
+    return found
+
+
+def budget_of(run: Run, *, is_over_time: bool) -> Budget:
+    return Budget(
+        jobs=None if run.jobs_max is None else run.jobs_max - run.jobs_started,
+        tokens=None if run.tokens_max is None else run.tokens_max - run.tokens_spent,
+        is_over_time=is_over_time,
+    )
+
+
+async def _stage(
+    tx: TenantTx, run_id: RunId, steps: Sequence[RunStep], position: int, price: int, is_full: bool
+) -> Stage:
+    step = steps[position]
+    counts = {name: getattr(step, name) for name in ("made", "alive", "in_flight", "started", "failures")}
+    if position == 0:
+        return Stage(0, step.variants, price=price, **counts)
+    before = steps[position - 1]
+    parents = await _parents(tx, run_id, before, step.variants) if before.alive and not is_full else ()
+    return Stage(position, step.variants, before.top is not None, before.top or 0, parents, price, **counts)
+
+
+async def _parents(tx: TenantTx, run_id: RunId, before: RunStep, variants: int) -> tuple[Parent, ...]:
+    """Behind a closed gate one will do: somebody waits."""
+    if before.top is None:
+        rows = await tx.all(sql.best(run_id, before.position, rows=1))
+    else:
+        rows = await tx.all(
+            sql.fertile(run_id, before.position, top=before.top, variants=variants, failures_max=FAILURES_MAX)
+        )
+    return tuple(_parent(row) for row in rows)
+
+
+def _parent(row: Any) -> Parent:
+    return Parent(row.id, row.elo, row.children, row.started, row.failures)

@@ -1,0 +1,88 @@
+"""The runs of one pool go on: woken when a job of theirs has ended or a person has decided; and looked at anyway."""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+
+import structlog
+
+from comfyfleet import pipelines, workflows
+from comfyfleet.house import House
+from comfyfleet.kernel.errors import FleetError, Unavailable
+from comfyfleet.kernel.ids import RunId, TenantId
+from comfyfleet.pipelines import Advanced, DueRun, Recipe, Recipes
+from comfyfleet.workflows import effects
+from comfyfleet.workflows.effects import Offer
+
+NAME = "advance_runs"
+EVERY_S = 5.0
+BATCH = 200
+
+log = structlog.get_logger()
+
+
+async def tick(house: House, pool: str, *, rng: random.Random, on_begun: Callable[[], None] | None = None) -> int:
+    """How many runs need not be looked at again. `on_begun`: there are jobs to carry over, and perhaps events."""
+    async with house.pool_tx(pool, read_only=True) as tx:
+        due = await pipelines.list_due(tx, rows=BATCH)
+    if not due:
+        return 0
+    recipes = await read_recipes(house, {slug for run in due for slug in run.effects})
+    done, outage = 0, None
+    for tenant_id, run_ids in _by_tenant(due).items():
+        try:
+            done += await _advance(house, pool, tenant_id, run_ids, recipes, rng)
+        except Unavailable as problem:
+            outage = problem
+            break
+        except Exception as problem:
+            # One tenant's trouble is no reason for the others to stand still.
+            log.error("runs.not_advanced", tenant_id=str(tenant_id), pool=pool, exc_info=problem)
+        if on_begun is not None:
+            on_begun()
+    if outage is not None:
+        raise outage
+    return done
+
+
+async def read_recipes(house: House, slugs: Collection[str]) -> Recipes:
+    """What these effects are just now."""
+    async with house.control_tx(read_only=True) as tx:
+        offers = await effects.take_offers(tx, slugs)
+    return {slug: await _recipe(house, offer) for slug, offer in offers.items()}
+
+
+async def _recipe(house: House, offer: Offer | FleetError) -> Recipe | FleetError:
+    if isinstance(offer, FleetError) or offer.version is None:
+        return offer if isinstance(offer, FleetError) else FleetError(f"{offer.effect.slug!r} has nothing to run.")
+    try:
+        return Recipe(offer, offer.version, await workflows.read_graph(house.store, offer.version))
+    except Unavailable as problem:
+        return problem
+
+
+def _by_tenant(due: Sequence[DueRun]) -> dict[TenantId, list[RunId]]:
+    groups: dict[TenantId, list[RunId]] = defaultdict(list)
+    for each in due:
+        groups[each.tenant_id].append(each.id)
+    return groups
+
+
+async def _advance(
+    house: House, pool: str, tenant_id: TenantId, run_ids: Sequence[RunId], recipes: Recipes, rng: random.Random
+) -> int:
+    done, found = 0, Advanced(has_more=True)
+    while found.has_more:
+        async with house.pool(pool).tenant_tx(tenant_id) as tx:
+            found = await pipelines.advance_runs(
+                tx,
+                run_ids,
+                recipes,
+                rules=house.run_rules,
+                webhook_secret=house.webhook_secret(tenant_id),
+                rng=rng,
+            )
+        for job in found.jobs:
+            house.live.changed(job.id, user_id=job.user_id)
+        done += found.looked_at - found.left_due
+    return done
