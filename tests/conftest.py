@@ -27,12 +27,14 @@ REAL_SECONDS = (
     "browser",
     "chaos",
     "cli",
+    "client",
     "contract",
     "database/videos",
     "database/webhooks",
     "faults",
     "journeys",
     "live",
+    "worker",
 )
 # The edge's own tests ask it, not the databases: every verb behind it is tested on both engines in tests/database.
 # `make test` runs each of these on one of the two, by its name; `make soak`, and whoever calls pytest, on both.

@@ -15,7 +15,8 @@ from pathlib import Path
 import httpx2
 
 START_WITHIN_S = 40
-STOP_WITHIN_S = 15
+STOP_WITHIN_S = 20
+COMMAND_WITHIN_S = 100
 
 
 def free_port() -> int:
@@ -37,7 +38,7 @@ def run_command(folder: Path, *arguments: str, stdin: str = "", **settings: str)
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=COMMAND_WITHIN_S,
         check=False,
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+from fastapi import FastAPI
 
 from comfyfleet import fleet, jobs, workflows
 from comfyfleet.api.app import build_app
@@ -31,6 +32,7 @@ WITHIN_S = 30.0
 
 @dataclass
 class Replica:
+    app: FastAPI
     house: House
     server: Server
     url: str
@@ -54,7 +56,7 @@ async def a_replica(settings: Settings) -> AsyncIterator[Replica]:
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     url = f"http://127.0.0.1:{port}"
     async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as client:
-        replica = Replica(house, server, url, client, serving)
+        replica = Replica(app, house, server, url, client, serving)
         try:
             async with asyncio.timeout(WITHIN_S):
                 while not server.started:  # noqa: ASYNC110 uvicorn signals nobody

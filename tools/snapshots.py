@@ -24,6 +24,8 @@ from uuid import UUID
 
 import sqlalchemy as sa
 import typer
+from pydantic import SecretStr
+from pydantic_settings import BaseSettings
 
 from comfyfleet.api.app import build_app
 from comfyfleet.api.errors import EDGE_WORDS, OWN_WORDS, status_of
@@ -35,6 +37,7 @@ from comfyfleet.db.tables import CENTRAL, TENANT
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.lifecycle import Lifecycle
 from comfyfleet.settings import PREFIX, Settings
+from comfyfleet.worker.options import WorkerSettings
 from tools import engine_nodes_page, protocol_page
 
 ROOT = Path(__file__).parent.parent
@@ -76,6 +79,7 @@ def everything() -> Iterator[tuple[str, str]]:
     yield from golden_sql()
     yield "tests/snapshots/openapi.json", openapi()
     yield "docs/reference/settings.md", NOTICE + settings_page()
+    yield "docs/reference/worker-settings.md", NOTICE + worker_settings_page()
     yield "docs/reference/errors.md", NOTICE + errors_page()
     yield "docs/reference/states.md", NOTICE + states_page()
     yield "docs/reference/schema.md", NOTICE + schema_page()
@@ -182,15 +186,36 @@ def settings_page() -> str:
         "",
         f"Each is an environment variable with the prefix `{PREFIX}`, or the same name in lower case in",
         f"`comfyfleet.toml` (another file: `{PREFIX}CONFIG`). The environment wins. Lists and objects are JSON in the",
-        "environment. A name that is not on this page is refused at the start.",
+        "environment. A name that is neither on this page nor among the [settings of a worker](worker-settings.md) is",
+        "refused at the start.",
         "",
-        "| setting | default | meaning |",
-        "|---|---|---|",
+        *settings_table(Settings),
     ]
-    for name, field in Settings.model_fields.items():
-        default = "–" if field.default is None else f"`{field.default}`"
-        lines.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |")
     return "\n".join(lines)
+
+
+def worker_settings_page() -> str:
+    lines = [
+        "# Settings of a worker",
+        "",
+        "`comfyfleet worker` takes them from its command line (the most used ones), from environment variables with",
+        f"the prefix `{PREFIX}`, or from the table `[worker]` of `comfyfleet.toml` (another file: `{PREFIX}CONFIG`); a",
+        "file given as `--config` needs no table. The command line wins over the environment, the environment over the",
+        "file. In the environment, lists are written with commas, commands by the line. A name that is neither here",
+        "nor among the [settings of a server](settings.md) is refused.",
+        "",
+        *settings_table(WorkerSettings),
+    ]
+    return "\n".join(lines)
+
+
+def settings_table(kind: type[BaseSettings]) -> Iterator[str]:
+    yield "| setting | default | meaning |"
+    yield "|---|---|---|"
+    for name, field in kind.model_fields.items():
+        default = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
+        shown = "–" if default is None else f"`{default}`"
+        yield f"| `{PREFIX}{name.upper()}` | {shown} | {field.description} |"
 
 
 def subclasses(kind: type[FleetError]) -> Iterator[type[FleetError]]:
@@ -201,7 +226,7 @@ def subclasses(kind: type[FleetError]) -> Iterator[type[FleetError]]:
 
 def errors_page() -> str:
     # Some load only where a command needs them: they are errors all the same.
-    for path in [*SOURCE.rglob("errors.py"), *(SOURCE / "cli").rglob("*.py")]:
+    for path in [*SOURCE.rglob("errors.py"), *(SOURCE / "cli").rglob("*.py"), *(SOURCE / "worker").rglob("*.py")]:
         importlib.import_module(".".join(path.relative_to(SOURCE.parent).with_suffix("").parts))
     lines = [
         "# Errors",

@@ -1,6 +1,5 @@
 """The figures, each from its measurements: repetitions interleaved, medians compared."""
 
-from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from statistics import median
@@ -19,6 +18,7 @@ from bench.dispatch.scale import Scale
 from bench.dispatch.served import Idle, serve
 from bench.dispatch.snapshot import lease_p50_ms
 from bench.report import Report
+from bench.turns import Measure, interleaved
 
 TENANTS = 1_000
 FAIR_BATCHES = 10
@@ -26,7 +26,6 @@ RAW_WAITING, ENGINE_WAITING = 150_000, 200_000
 IDLE_TARGET = 10_000
 
 T = TypeVar("T")
-Measure = Callable[[], Awaitable[T]]
 
 
 @dataclass(frozen=True)
@@ -37,17 +36,7 @@ class Bench:
     progress: Progress
 
     async def interleaved(self, what: str, measures: dict[str, Measure[T]]) -> dict[str, list[T]]:
-        """Each in turn, over and over, there and back: what disturbs the machine disturbs all of them."""
-        found: dict[str, list[T]] = defaultdict(list)
-        task = self.progress.add_task(what, total=self.scale.repetitions * len(measures))
-        for repetition in range(self.scale.repetitions):
-            names = list(measures) if repetition % 2 == 0 else list(reversed(measures))
-            for name in names:
-                self.progress.update(task, description=f"{what}: {name}")
-                found[name].append(await measures[name]())
-                self.progress.advance(task)
-        self.progress.update(task, description=what)
-        return found
+        return await interleaved(self.progress, what, measures, repetitions=self.scale.repetitions)
 
 
 async def lease_growth(bench: Bench) -> None:

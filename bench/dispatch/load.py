@@ -6,8 +6,10 @@ heartbeats, until stdin closes; every job that one of them gets is a line with t
 
 import asyncio
 import json
+import os
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,8 +68,11 @@ class Park:
         await self.all_asked.wait()
         say({"parked": len(self.workers)})
         done, _ = await asyncio.wait([closed, *tasks], return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
+        for task in done - {closed}:
+            if (problem := task.exception()) is not None:
+                traceback.print_exception(problem)
+                sys.stderr.flush()
+                os._exit(1)  # the thread that reads stdin would keep this process waiting for ever
         for task in tasks:
             task.cancel()
 

@@ -183,6 +183,7 @@ async def serve(ground: Ground, name: str) -> AsyncIterator[Served]:
         "POOLS": json.dumps({"main": ground.cluster.url("bench_tenant")}),
         "SECRET_KEY": SIGNING_KEY,
         "LOG_LEVEL": "warning",
+        "ENGINE": "false",
         # The tenants' side is its own loop's work, and not measured here.
         "UPKEEP": "false",
     }

@@ -14,7 +14,7 @@ SHOWN_BYTES = 300
 
 
 class RefusedCall(Exception):
-    """The server answered something else than 200."""
+    """The server answered something else than success."""
 
 
 def request_bytes(path: str, token: str, body: dict[str, Any]) -> bytes:
@@ -85,7 +85,7 @@ class Line(asyncio.Protocol):
         answer = self._asked.popleft()
         if answer.done():
             return
-        if reply[9:12] == b"200":
+        if reply[9:10] == b"2":
             answer.set_result(reply[body_at:])
         else:
             answer.set_exception(RefusedCall(reply[:SHOWN_BYTES].decode(errors="replace")))

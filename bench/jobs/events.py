@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from bench.dispatch.ground import SIGNING_KEY, Ground, migrate, stand_on, temporary_folder
+from bench.dispatch.ground import Ground
+from bench.jobs.studio import make_databases, open_house, settings_of
 from comfyfleet import fleet, jobs, tenants, workflows
 from comfyfleet.dispatch import Provider
 from comfyfleet.fleet import FleetRules, NewWorker
@@ -48,6 +49,15 @@ class Measured:
         ordered = sorted(self.delays_s)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000
 
+    def figures(self) -> dict[str, float | None]:
+        """`event_p99_ms`, and beside it the median and how many events were counted."""
+        return {
+            "event_p99_ms": self.percentile_ms(0.99),
+            "event_p50_ms": self.percentile_ms(0.5),
+            "events": len(self.delays_s),
+            "events_lost": self.sent - len(self.delays_s),
+        }
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -65,35 +75,22 @@ class Watched:
         return self.number % 2
 
 
-def figures(quick: bool) -> dict[str, float]:
-    """`event_p99_ms`, and beside it the median and how many events were counted."""
-    measured = asyncio.run(_measure(5.0 if quick else 20.0))
-    return {
-        "event_p99_ms": round(measured.percentile_ms(0.99), 1),
-        "event_p50_ms": round(measured.percentile_ms(0.5), 1),
-        "events": len(measured.delays_s),
-        "events_lost": measured.sent - len(measured.delays_s),
-    }
-
-
-async def _measure(seconds: float) -> Measured:
-    with temporary_folder() as folder, stand_on(folder) as ground:
-        await migrate(ground)
-        url = ground.central("events")
-        async with ground.house(url) as house, AsyncExitStack() as stack:
-            token, watched = await _furnish(house)
-            servers = [await stack.enter_async_context(_serve(ground, url, f"replica-{n}")) for n in range(2)]
-            leases = await _lease(servers[0], token, len(watched))
-            measured = Measured()
-            readers = [asyncio.create_task(_read(servers[each.listens_at], each, measured)) for each in watched]
-            try:
-                await asyncio.sleep(SETTLE_S)
-                await _report_all(servers, token, watched, leases, measured, seconds=seconds)
-            finally:
-                for task in readers:
-                    task.cancel()
-                await asyncio.gather(*readers, return_exceptions=True)
-            return measured
+async def measure(ground: Ground, seconds: float) -> Measured:
+    urls = make_databases(ground, "events")
+    async with open_house(ground, "events", *urls) as house, AsyncExitStack() as stack:
+        token, watched = await _furnish(house)
+        servers = [await stack.enter_async_context(_serve(ground, f"replica-{n}", *urls)) for n in range(2)]
+        leases = await _lease(servers[0], token, len(watched))
+        measured = Measured()
+        readers = [asyncio.create_task(_read(servers[each.listens_at], each, measured)) for each in watched]
+        try:
+            await asyncio.sleep(SETTLE_S)
+            await _report_all(servers, token, watched, leases, measured, seconds=seconds)
+        finally:
+            for task in readers:
+                task.cancel()
+            await asyncio.gather(*readers, return_exceptions=True)
+        return measured
 
 
 GRAPH = b'{"1": {"class_type": "FleetSleep", "inputs": {}}}'
@@ -138,17 +135,10 @@ async def _a_user(house: House, home: Tenant, flow: workflows.Workflow, *, first
 
 
 @asynccontextmanager
-async def _serve(ground: Ground, url: str, name: str) -> AsyncIterator[ServerProcess]:
+async def _serve(ground: Ground, name: str, central_url: str, pool_url: str) -> AsyncIterator[ServerProcess]:
     folder = ground.folder / name
     folder.mkdir()
-    settings = {
-        "DATABASE_URL": url,
-        "POOLS": json.dumps({"main": ground.cluster.url("bench_tenant")}),
-        "SECRET_KEY": SIGNING_KEY,
-        "LOG_LEVEL": "warning",
-        "UPKEEP": "false",
-    }
-    server = ServerProcess(folder, free_port(), settings)
+    server = ServerProcess(folder, free_port(), {**settings_of(central_url, pool_url), "UPKEEP": "false"})
     try:
         await asyncio.to_thread(server.start)
         yield server
@@ -241,7 +231,3 @@ async def _report(line: Line, watched: Watched, lease: dict[str, str], measured:
         measured.sent += began >= measured.counted_from
         await line.say("events", events=events)
         await asyncio.sleep(max(0.0, EVERY_S - (time.monotonic() - began)))
-
-
-if __name__ == "__main__":
-    print(json.dumps(figures(quick=True)))

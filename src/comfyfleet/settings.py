@@ -25,8 +25,8 @@ from comfyfleet.kernel.hosts import is_loopback
 
 PREFIX = "COMFYFLEET_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
-# Read by those who need them, and no settings of a server.
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, f"{PREFIX}COMFY_CLOUD_API_KEY"})
+# Read by those who need them, and no settings of a server or a worker.
+OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "API_KEY", "URL", "OPERATOR_KEY"))
 CONFIG_FILE = "comfyfleet.toml"
 KEY_CHARS_MIN = 32
 TTL_S_MAX = 366 * 86_400
@@ -293,8 +293,8 @@ class Settings(BaseSettings):
 def load_settings(**given: Any) -> Settings:
     """Read the environment and the TOML file; `given` (the command line) wins over both."""
     present = {name.upper() for name in os.environ if name.upper().startswith(PREFIX)}
-    unknown = sorted(present - {_variable(name) for name in Settings.model_fields} - OTHER_VARIABLES)
-    if unknown:
+    strange = present - {_variable(name) for name in Settings.model_fields} - OTHER_VARIABLES
+    if unknown := sorted(strange - _of_a_worker(strange)):
         raise SettingsError([f"{name}: {NO_SUCH}" for name in unknown])
     from_file = {name: value for name, value in _read_file().items() if _variable(name) not in present}
     try:
@@ -305,6 +305,15 @@ def load_settings(**given: Any) -> Settings:
         named = re.search(r'field "(\w+)"', str(error))
         field = _variable(named.group(1)) if named else "a setting"
         raise SettingsError([f"{field}: is not JSON; lists and objects are written as JSON"]) from None
+
+
+def _of_a_worker(names: set[str]) -> set[str]:
+    """A worker on this machine may be told its settings in the same place."""
+    if not names:
+        return set()
+    from comfyfleet.worker.options import WorkerSettings  # loads what speaks to ComfyUI: not for every command
+
+    return {_variable(name) for name in WorkerSettings.model_fields}
 
 
 def _variable(name: str) -> str:
@@ -319,9 +328,11 @@ def _read_file() -> dict[str, Any]:
             raise SettingsError([f"{CONFIG_VARIABLE}: there is no file {path}"])
         return {}
     try:
-        return tomllib.loads(path.read_text())
+        found = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise SettingsError([f"{path}: {problem}"]) from None
+    found.pop("worker", None)  # the table of a worker on this machine
+    return found
 
 
 def _explain(error: ValidationError) -> list[str]:

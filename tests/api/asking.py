@@ -1,5 +1,6 @@
 """What the tests of the HTTP edge share: other addresses, what the API says of itself, and what must hold of errors."""
 
+import asyncio
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +15,24 @@ from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
 
 Json = dict[str, Any]
+ANSWER_WITHIN_S = 60.0
+
+
+class InProcess(httpx2.ASGITransport):
+    """In process an answer is whole before anybody sees it: a stream that does not end would never be seen."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                return await super().handle_async_request(request)
+        except TimeoutError:
+            raise AssertionError(
+                f"no answer to {request.method} {request.url.path}: is it an endless stream?"
+            ) from None
 
 
 def at(app: FastAPI, base_url: str = "http://localhost", *, address: str = "127.0.0.1") -> httpx2.AsyncClient:
-    transport = httpx2.ASGITransport(app=app, client=(address, 123))
+    transport = InProcess(app=app, client=(address, 123))
     return httpx2.AsyncClient(transport=transport, base_url=base_url)
 
 

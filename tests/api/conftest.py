@@ -10,6 +10,7 @@ from comfyfleet.api.app import build_app
 from comfyfleet.bootstrap import build_options
 from comfyfleet.house import House
 from comfyfleet.settings import Settings
+from tests.api.asking import InProcess
 
 WEBHOOK_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -23,6 +24,6 @@ def app(house: House, settings: Settings) -> FastAPI:
 
 @pytest.fixture
 async def client(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
-    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=True)
+    transport = InProcess(app=app, raise_app_exceptions=True)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as found:
         yield found

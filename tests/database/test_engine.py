@@ -108,6 +108,45 @@ async def test_a_read_only_transaction_cannot_write(house: House) -> None:
         assert await tx.run(sa.update(tenants).values(weight=3)) == 1
 
 
+async def test_reading_does_not_keep_a_connection_from_writing(house: House) -> None:
+    tenant = await a_tenant(house)
+    write = sa.update(tenants).where(tenants.c.id == tenant.id).values(weight=tenants.c.weight + 1)
+    for _ in range(3):
+        async with house.control_tx(read_only=True) as tx:
+            await tx.all(sa.select(tenants.c.id))
+        async with house.control_tx() as tx:
+            assert await tx.run(write) == 1
+
+
+async def _backends(house: House) -> list[int]:
+    """Those behind two transactions at once."""
+    pid = sa.text("SELECT pg_backend_pid() AS pid")
+    async with house.control_tx() as first, house.control_tx() as second:
+        return [(await tx.one(pid)).pid for tx in (first, second)]
+
+
+async def test_connections_that_the_server_closed_are_replaced_unnoticed(house: House) -> None:
+    if house.central.engine.dialect.name != "postgresql":
+        pytest.skip("SQLite has no server that could go")
+    before = await _backends(house)
+    async with house.pool("main").engine.connect() as elsewhere:
+        for pid in before:
+            await elsewhere.execute(sa.text(f"SELECT pg_terminate_backend({pid}, 10000)"))
+    assert not set(before) & set(await _backends(house))
+
+
+async def test_a_connection_long_unused_is_asked_whether_it_lives(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if house.central.engine.dialect.name != "postgresql":
+        pytest.skip("SQLite has no server that could go")
+    before = await _backends(house)
+    monkeypatch.setattr("comfyfleet.db.dialect.ASK_AFTER_S", -1.0)
+    assert set(before) == set(await _backends(house))
+    async with house.control_tx(read_only=True) as tx:
+        await tx.all(sa.select(tenants.c.id))
+
+
 async def test_a_wrong_statement_is_not_called_an_outage(house: House) -> None:
     with pytest.raises(sa.exc.DBAPIError):
         async with house.control_tx() as tx:
@@ -141,3 +180,38 @@ async def test_a_database_that_does_not_answer_is_named(databases: Databases) ->
     with pytest.raises(DatabaseUnavailable, match="'eu'"):
         await dead.ping()
     await dead.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_who_writes_to_sqlite_waits_for_the_one_before_in_the_order_they_came(house: House) -> None:
+    """At the desk, too: it opens the same file by itself."""
+    came: list[int] = []
+
+    async def write(number: int) -> None:
+        async with house.queue_tx() if number % 2 else house.control_tx():
+            came.append(number)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(write(number) for number in range(40)))
+    assert came == list(range(40))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_a_writer_that_failed_or_was_cancelled_leaves_its_turn_to_the_next(house: House) -> None:
+    tenant = await a_tenant(house)
+    begun = asyncio.Event()
+
+    async def hold() -> None:
+        async with house.control_tx():
+            begun.set()
+            await asyncio.sleep(60)
+
+    holding = asyncio.create_task(hold())
+    await begun.wait()
+    waiting = asyncio.create_task(a_tenant(house, slug="never"))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    holding.cancel()
+    await asyncio.gather(holding, waiting, return_exceptions=True)
+    async with house.control_tx() as tx:
+        await tx.run(sa.update(tenants).where(tenants.c.id == tenant.id).values(weight=5))

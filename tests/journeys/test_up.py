@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import av
 import httpx2
 import pytest
+from PIL import Image
 
 from tests.server import ServerProcess, server_process
 
@@ -50,6 +53,31 @@ def answers(url: str) -> bool:
         return False
 
 
+def test_everything_starts_a_demo_plays_and_everything_stops(tmp_path: Path) -> None:
+    with server_process(tmp_path, "--engine") as server:
+        password = re.search(r"password of demo@localhost, shown only now: (\S+)", server.out)
+        assert password is not None
+        login = {"email": "demo@localhost", "password": password[1]}
+        assert httpx2.post(f"{server.url}/api/auth/login", json=login).status_code == 200
+        told = json.loads(server.command("demo", "--json", "--effect", "glow", "--effect", "pixel-film"))
+        assert [(job["effect"], job["error"]) for job in told["jobs"]] == [("glow", None), ("pixel-film", None)]
+        assert told["balance"] == 1000 - 2 - 8
+        moves = sorted((row["type"], row["amount"]) for row in told["ledger"])
+        assert moves == [("JOB_CONSUME", 0), ("JOB_CONSUME", 0), ("JOB_RESERVE", -8), ("JOB_RESERVE", -2)]
+        [[picture], [film]] = [[tmp_path / file["path"] for file in job["files"]] for job in told["jobs"]]
+        with Image.open(picture) as opened:
+            assert opened.size == (1024, 683)
+            assert len(opened.convert("RGB").resize((64, 64)).getcolors(64 * 64) or []) > 100
+        with av.open(str(film)) as opened_film:
+            assert sum(1 for _ in opened_film.decode(video=0)) == 24
+            assert opened_film.streams.audio
+        beside = [process_ids(server, name)[-1] for name in ("engine", "worker")]
+        assert server.stop() == 0
+        assert not any(lives(each) for each in beside)
+        assert logged(server, "worker.stopped")
+        assert password[1] not in server.errors
+
+
 def test_the_engine_comes_with_it_comes_back_when_it_dies_and_goes_when_it_is_killed(tmp_path: Path) -> None:
     with server_process(tmp_path, "--engine") as server:
         url = engine_url(server)
@@ -60,10 +88,10 @@ def test_the_engine_comes_with_it_comes_back_when_it_dies_and_goes_when_it_is_ki
         wait_until(lambda: len(process_ids(server, "engine")) > 1, "a second engine")
         wait_until(lambda: answers(url), "the engine, at its old address")
         assert logged(server, "engine.died")[0]["code"] == -signal.SIGKILL
-        second = process_ids(server, "engine")[-1]
-        assert lives(second)
+        beside = [process_ids(server, name)[-1] for name in ("engine", "worker")]
+        assert all(lives(each) for each in beside)
         server.kill()
-        wait_until(lambda: not lives(second), "the engine's end")
+        wait_until(lambda: not any(lives(each) for each in beside), "the end of its neighbours")
 
 
 def test_without_its_libraries_there_is_a_hint_and_everything_else(
@@ -76,9 +104,3 @@ def test_without_its_libraries_there_is_a_hint_and_everything_else(
         assert httpx2.get(f"{server.url}/readyz").status_code == 200
         assert not process_ids(server, "engine")
         assert server.stop() == 0
-
-
-def test_with_a_comfyui_of_ones_own_no_engine_is_started(tmp_path: Path) -> None:
-    with server_process(tmp_path, "--comfyui", "http://127.0.0.1:1/") as server:
-        assert "http://127.0.0.1:1 " in server.out
-        assert not process_ids(server, "engine")

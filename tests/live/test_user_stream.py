@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.api.asking import at
 from tests.api.ordering import Studio
 from tests.builders import Member, a_member
 from tests.watching import Replica, Stage, reading
@@ -78,3 +79,15 @@ async def test_what_is_ordered_and_begun_shows_at_once(replica: Replica, monkeyp
         await studio.relay()
         assert (await reader.until("queue", job_id=waits)).data["position"] == 1
         assert (await studio.job(waits))["queue"]["position"] == 1
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_an_endless_stream_asked_for_in_process_ends_and_says_so(
+    replica: Replica, owner: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when `..` in an address is folded away, and another one answers than was meant."""
+    monkeypatch.setattr("tests.api.asking.ANSWER_WITHIN_S", 0.3)
+    async with at(replica.app) as client:
+        with pytest.raises(AssertionError, match="GET /api/events: is it an endless stream"):
+            await client.get("/api/ai-jobs/../events", headers=owner.headers)
+    assert not replica.house.live._readers

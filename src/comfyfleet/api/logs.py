@@ -68,5 +68,5 @@ def configure_logs(style: Literal["auto", "json", "console"], level: str) -> Non
     # Our own request events say more, with the route instead of the raw path.
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
     # At their debug level these write whole statements and signed requests, values and all.
-    for name in ("alembic", "aiosqlite", "boto3", "botocore", "s3transfer", "urllib3"):
+    for name in ("alembic", "aiosqlite", "boto3", "botocore", "httpcore2", "httpx2", "s3transfer", "urllib3"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -30,17 +30,18 @@ _key = HTTPBearer(auto_error=False, scheme_name="key", description="An API key: 
 _cookie = APIKeyCookie(name=COOKIES[0], auto_error=False, scheme_name="session", description="A web login.")
 
 
-def get_house(request: Request) -> House:
+# Not plain functions: FastAPI would send each of them through a thread, in every request.
+async def get_house(request: Request) -> House:
     house: House = request.app.state.house
     return house
 
 
-def get_options(request: Request) -> ApiOptions:
+async def get_options(request: Request) -> ApiOptions:
     options: ApiOptions = request.app.state.options
     return options
 
 
-def get_limits(request: Request) -> RateLimits:
+async def get_limits(request: Request) -> RateLimits:
     limits: RateLimits = request.app.state.limits
     return limits
 

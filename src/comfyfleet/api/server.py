@@ -22,10 +22,8 @@ class Server(uvicorn.Server):
         self._leaving: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Streams never end by themselves: tell them before uvicorn starts to wait for them."""
-        self._stopping.announce()
         if self._leave_first is None or self._leaving is not None:
-            super().handle_exit(sig, frame)
+            self._stop(sig)
             return
         # A signal may come in the middle of the loop's own code; its handler runs in the loop's thread.
         asyncio.get_running_loop().call_soon_threadsafe(self._begin_to_leave, sig, self._leave_first)
@@ -38,7 +36,12 @@ class Server(uvicorn.Server):
         try:
             await leave_first()
         finally:
-            super().handle_exit(sig, None)
+            self._stop(sig)
+
+    def _stop(self, sig: int) -> None:
+        """Streams never end by themselves: tell them before uvicorn starts to wait for them."""
+        self._stopping.announce()
+        super().handle_exit(sig, None)
 
 
 def build_server(

@@ -16,6 +16,7 @@ from comfyfleet.cli import (
     effects,
     fleet_secrets,
     fleets,
+    jobs,
     keys,
     settlements,
     tenants,
@@ -45,6 +46,7 @@ app.add_typer(fleet_secrets.app, name="fleet-secrets")
 app.add_typer(workers.app, name="workers")
 app.add_typer(workflows.app, name="workflows")
 app.add_typer(effects.app, name="effects")
+app.add_typer(jobs.app, name="jobs")
 app.add_typer(dispatches.app, name="dispatches")
 app.add_typer(blocks.app, name="blocks")
 app.add_typer(settlements.app, name="settlements")
@@ -94,6 +96,101 @@ def engine(
     from comfyfleet.cli.engine import run_engine
 
     run_engine(host=host, port=port, folder=folder)
+
+
+@app.command("demo")
+def demo(
+    effect: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable. Default: all five.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
+    url: Annotated[str | None, typer.Option(help="Where the server is. Default: where `up` runs.")] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Upload a sample, order effects, watch them run, keep the results: against `comfyfleet up`."""
+    from comfyfleet.cli.demo import run_demo
+
+    run_demo(url=url, home=home, names=effect or [], out=out, as_json=as_json)
+
+
+@app.command("simulate")
+def simulate(
+    workers: Annotated[int, typer.Option(min=1, max=10_000, help="Simulated workers, a GPU each.")] = 200,
+    jobs: Annotated[int, typer.Option(min=1, max=10_000_000, help="Jobs to order.")] = 20_000,
+    tenants: Annotated[int, typer.Option(min=1, max=1_000, help="Who order them; the first has half of all.")] = 5,
+    seconds: Annotated[float, typer.Option(min=0.01, max=86_400, help="What a job takes on average.")] = 10.0,
+    output_bytes: Annotated[
+        int, typer.Option(min=0, max=10**8, help="Size of a result; 0: none, and nobody pays.")
+    ] = 1_000,
+    control_plane: Annotated[
+        str | None, typer.Option(help="URL; an operator's key in COMFYFLEET_OPERATOR_KEY. Default: one of its own.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Another seed, other lengths of jobs.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Try a control plane with many workers that only sleep: throughput, waits, fairness, GPU busy share."""
+    from comfyfleet.cli.simulate import run_simulation
+    from comfyfleet.simulate.plan import Plan
+
+    plan = Plan(workers, jobs, tenants, seconds, output_bytes, seed)
+    run_simulation(plan, control_plane=control_plane, as_json=as_json)
+
+
+@app.command("worker")
+def worker(
+    control_plane_url: Annotated[
+        str | None, typer.Option("--control-plane", "--url", help="Address of the control plane.")
+    ] = None,
+    fleet_secret: Annotated[
+        str | None, typer.Option(help="Better in COMFYFLEET_FLEET_SECRET: a list of processes shows this.")
+    ] = None,
+    fleet_secret_file: Annotated[Path | None, typer.Option(help="A file that holds the fleet secret.")] = None,
+    fleet: Annotated[str | None, typer.Option(help="Slug of the fleet to join; with --stage.")] = None,
+    stage: Annotated[str | None, typer.Option(help="Stage of that fleet, such as production.")] = None,
+    workflows: Annotated[
+        list[str] | None, typer.Option("--workflow", help="A workflow to run; may be repeated.")
+    ] = None,
+    worker_id: Annotated[str | None, typer.Option(help="Its name. Default: EC2 instance id, or host name.")] = None,
+    servers: Annotated[
+        list[str] | None, typer.Option("--server", help="URL of a local ComfyUI; may be repeated.")
+    ] = None,
+    providers: Annotated[
+        list[str] | None, typer.Option("--provider", help="self_hosted (default) or cloud; may be repeated.")
+    ] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Jobs at once.")] = None,
+    comfyui_command: Annotated[
+        list[str] | None, typer.Option(help="Starts the local ComfyUI and keeps it running; one for each --server.")
+    ] = None,
+    comfyui_dir: Annotated[Path | None, typer.Option(help="ComfyUI's folder: our files there are cleaned up.")] = None,
+    home: Home = None,
+    status_host: Annotated[str | None, typer.Option("--host", help="Address of /healthz and /metrics.")] = None,
+    status_port: Annotated[int | None, typer.Option("--port", help="Their port; 0 takes a free one.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="auto, json or console.")] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with these and more settings.")] = None,
+) -> None:
+    """Run jobs on this machine's ComfyUI, or on Comfy Cloud. Ctrl-C or SIGTERM drains it; twice, it leaves at once."""
+    from comfyfleet.cli.worker import start_worker
+
+    start_worker(
+        config,
+        control_plane_url=control_plane_url,
+        fleet_secret=fleet_secret,
+        fleet_secret_file=fleet_secret_file,
+        fleet=fleet,
+        stage=stage,
+        workflows=workflows,
+        worker_id=worker_id,
+        servers=servers,
+        providers=providers,
+        concurrency=concurrency,
+        comfyui_command=comfyui_command,
+        comfyui_dir=comfyui_dir,
+        home=home,
+        status_host=status_host,
+        status_port=status_port,
+        log_format=log_format,
+        log_level=log_level,
+    )
 
 
 @app.command("audit")

@@ -15,7 +15,7 @@ ALL = PageRequest(rows=PAGE_ROWS_MAX)
 ASSIGNMENTS: Columns = {
     "workflow": lambda each: each.workflow,
     "by": lambda each: "its fleet" if each.source == "fleet" else "its own word",
-    "given": lambda each: "yes" if each.is_active and each.workflow_is_active else "no",
+    "routed": lambda each: "yes" if each.routed else f"no: {'; '.join(each.why_not)}",
 }
 LEASES: Columns = {
     "id": lambda each: each.id,

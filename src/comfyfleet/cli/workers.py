@@ -121,7 +121,8 @@ def _move(name: str, event: WorkerEvent, *, as_json: bool) -> None:
             await fleet.move_worker(tx, name, event)
             shown = (await fleet.show_worker(tx, name)).worker
             await record(house, tx, f"worker.{event}", name)
-            return shown
+        house.desk.worker_changed(name)
+        return shown
 
     worker = in_house(work)
     rest = f" Leases it still holds: {worker.open_leases}." if event is WorkerEvent.DRAIN else ""

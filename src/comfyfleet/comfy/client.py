@@ -12,7 +12,7 @@ from comfyfleet.comfy import answers
 from comfyfleet.comfy.address import Address, parse_address
 from comfyfleet.comfy.errors import InvalidGraph
 from comfyfleet.comfy.exchange import Answer, Exchange
-from comfyfleet.comfy.fetch import fetch_output
+from comfyfleet.comfy.fetch import Tell, fetch_output
 from comfyfleet.comfy.limits import DEFAULT_LIMITS, Limits
 from comfyfleet.comfy.model import (
     FetchedFile,
@@ -166,8 +166,8 @@ class ComfyClient:
             original=original,
         )
 
-    async def fetch(self, output: OutputFile, to: Path) -> FetchedFile:
-        return await fetch_output(self._exchange, self.limits, output, to)
+    async def fetch(self, output: OutputFile, to: Path, *, tell: Tell | None = None) -> FetchedFile:
+        return await fetch_output(self._exchange, self.limits, output, to, tell=tell)
 
     async def object_info(self, node_class: str | None = None) -> dict[str, Any]:
         route = "/object_info" if node_class is None else f"/object_info/{quote(node_class, safe='')}"

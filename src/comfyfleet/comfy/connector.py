@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from comfyfleet.comfy.model import (
+    Arrival,
     FetchedFile,
     Found,
     Outcome,
@@ -48,8 +49,11 @@ class Connector(Protocol):
         """The last element, and only it, is an Outcome."""
         ...
 
-    async def fetch(self, output: OutputFile, to: Path) -> FetchedFile:
-        """To the file `to` itself; it is there whole or not at all."""
+    async def fetch(
+        self, output: OutputFile, to: Path, *, tell: Callable[[Arrival], None] | None = None
+    ) -> FetchedFile:
+        """To the file `to` itself; it is there whole or not at all. `tell` hears of it while it grows, on a server
+        that says how long it will be: whoever sends it on need not wait for the end."""
         ...
 
     async def cancel(self, prompt_id: str) -> bool:

@@ -208,8 +208,12 @@ def _files(facts: ServerFacts) -> Iterator[Finding]:
     if "--enable-assets" in facts.argv:
         yield Finding("files", Verdict.FINE, "Files can be deleted through /api/assets.")
         return
-    advice = "Clean its input and output folders on that machine, by a timer: nobody can do it from here."
-    yield Finding("files", Verdict.NOTE, "ComfyUI has no route that deletes files: inputs and outputs pile up.", advice)
+    text = "ComfyUI has no route that deletes files: without --comfyui-dir a worker's inputs and outputs stay there."
+    advice = (
+        "Run the worker on that machine with --comfyui-dir, and it deletes what its jobs left. "
+        "Else clean the input and output folders there, by a timer: nobody can do it from here."
+    )
+    yield Finding("files", Verdict.NOTE, text, advice)
 
 
 # ── a workflow ──────────────────────────────────────────────────────────────────────────────

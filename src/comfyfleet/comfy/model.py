@@ -116,6 +116,15 @@ class FetchedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrival:
+    """A file on its way: so many bytes of it can be read at `path` by now. `of_bytes` None: nobody told how many."""
+
+    path: Path
+    bytes: int
+    of_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Queued:
     """`position` 0 is the next to run."""
 

@@ -14,6 +14,7 @@ from comfyfleet.comfy.address import Address, parse_address
 from comfyfleet.comfy.client import ComfyClient
 from comfyfleet.comfy.errors import AccessRefused, CancelUnconfirmed, ServerUnreachable
 from comfyfleet.comfy.feed import Feed
+from comfyfleet.comfy.fetch import Tell
 from comfyfleet.comfy.health import Patience, look_for
 from comfyfleet.comfy.limits import DEFAULT_LIMITS, Limits
 from comfyfleet.comfy.messages import Disconnected
@@ -163,8 +164,8 @@ class SelfHosted:
             return await self.client.upload_mask(source, name=name, original=original, subfolder=subfolder)
         return await self.client.upload(source, name=name, subfolder=subfolder)
 
-    async def fetch(self, output: OutputFile, to: Path) -> FetchedFile:
-        return await self.client.fetch(output, to)
+    async def fetch(self, output: OutputFile, to: Path, *, tell: Tell | None = None) -> FetchedFile:
+        return await self.client.fetch(output, to, tell=tell)
 
     async def free(self) -> None:
         await self.client.free()

@@ -1,5 +1,6 @@
 """Every difference between PostgreSQL and SQLite that a statement can meet. There is no other place."""
 
+import select
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Dialect
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -25,6 +27,8 @@ READ_ONLY = "comfyfleet_read_only"
 SQLITE_BUSY_TIMEOUT_MS = 10_000
 WAL_ATTEMPTS = 100
 WAL_PAUSE_S = 0.02
+UNUSED_SINCE = "comfyfleet_unused_since"
+ASK_AFTER_S = 30.0
 
 
 class DatabaseTime(FunctionElement[datetime]):
@@ -236,10 +240,51 @@ def _switch_to_wal(cursor: Any) -> None:
 
 
 def use_postgresql_safely(engine: sa.Engine) -> None:
+    """A connection that died while nobody used it is replaced before anybody notices.
+
+    A server that goes says goodbye, so something waits in the socket of a connection where nothing should: seeing that
+    takes no round trip. Only one that was long unused is asked whether it lives; somebody between may have dropped it.
+    """
+
+    @event.listens_for(engine, "checkin")
+    def note(_connection: Any, entry: ConnectionPoolEntry) -> None:
+        entry.info[UNUSED_SINCE] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def look(connection: Any, entry: ConnectionPoolEntry, _fairy: Any) -> None:
+        unused_since = entry.info.get(UNUSED_SINCE)
+        if unused_since is None:
+            return
+        if _has_something_to_say(connection.driver_connection):
+            raise InvalidatePoolError
+        if time.monotonic() - unused_since > ASK_AFTER_S:
+            _require_alive(engine.dialect, connection)
+
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get(READ_ONLY, False):
-            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+        read_only = bool(connection.get_execution_options().get(READ_ONLY, False))
+        if connection.info.get(READ_ONLY, False) != read_only:
+            driver: Any = connection.connection.dbapi_connection
+            # Said with the BEGIN that comes before the first statement. None: as the server has it.
+            driver.set_read_only(True if read_only else None)
+            connection.info[READ_ONLY] = read_only
+
+
+def _has_something_to_say(driver: Any) -> bool:
+    if driver.closed:
+        return True
+    poll = select.poll()
+    poll.register(driver.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _require_alive(dialect: Dialect, connection: Any) -> None:
+    try:
+        dialect.do_ping(connection)
+    except dialect.loaded_dbapi.Error as problem:
+        if dialect.is_disconnect(problem, connection, None):
+            raise InvalidatePoolError from problem
+        raise
 
 
 def append_only(dialect: str, table: str) -> list[str]:

@@ -43,16 +43,17 @@ class Plan:
     """A statement as the driver takes it, and what is to be done to what it gives back."""
 
     def __init__(self, statement: Executable, dialect: Dialect) -> None:
-        from psycopg.rows import namedtuple_row  # an extra: only who has PostgreSQL has it
-
         compiled: Any = cast("ClauseElement", statement).compile(dialect=dialect)
         # What is bound when it runs has no value yet. Lists of states are written out here, once.
         later = {bind.key: None for bind in compiled.binds.values() if bind.required}
         expanded = compiled.construct_expanded_state(later)
         self.text: str = expanded.statement
         self._given: dict[str, Any] = dict(expanded.parameters)
-        self._to_driver: Mapping[str, Callable[[Any], Any]] = expanded.processors
-        self._row_factory, self._dialect = namedtuple_row, dialect
+        found = {name: bind.type._cached_bind_processor(dialect) for bind, name in compiled.bind_names.items()}
+        own = {name: processor for name, processor in found.items() if processor is not None and name in self._given}
+        self._to_driver: Mapping[str, Callable[[Any], Any]] = {**own, **expanded.processors}
+        self._dialect = dialect
+        self._make_row: Callable[[Sequence[Any]], Any] | None = None
         self._types = [column.type for column in compiled._result_columns or ()]
         self._from_driver: list[tuple[int, Callable[[Any], Any]]] | None = None
 
@@ -62,11 +63,22 @@ class Plan:
         for name, processor in self._to_driver.items():
             if name in bound:
                 bound[name] = processor(bound[name])
-        cursor = driver.cursor(binary=True, row_factory=self._row_factory)
+        cursor = driver.cursor(binary=True, row_factory=self._rows)
         try:
             return await cursor.execute(self.text, bound)
         except self._dialect.loaded_dbapi.Error as problem:
             raise self._wrapped(problem, driver) from problem
+
+    def _rows(self, cursor: Any) -> Callable[[Sequence[Any]], Any]:
+        """Named tuples. Their names are those of the first answer: a statement's columns do not change."""
+        from psycopg.rows import namedtuple_row  # an extra: only who has PostgreSQL has it
+
+        if self._make_row is not None and cursor.pgresult is not None:
+            return self._make_row
+        made: Callable[[Sequence[Any]], Any] = namedtuple_row(cursor)
+        if self._types and cursor.pgresult is not None:
+            self._make_row = made
+        return made
 
     def _wrapped(self, problem: Any, driver: Any) -> BaseException:
         dbapi: Any = self._dialect.loaded_dbapi

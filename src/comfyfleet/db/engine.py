@@ -1,8 +1,12 @@
 """One database: where it is, how to open a transaction on it."""
 
+import asyncio
+import builtins
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
@@ -56,7 +60,7 @@ class Database:
     @asynccontextmanager
     async def _begin(self, *, read_only: bool) -> AsyncIterator[AsyncConnection]:
         try:
-            async with self.engine.connect() as connection:
+            async with self._turn(read_only=read_only), self.engine.connect() as connection:
                 if read_only:
                     await connection.execution_options(**{READ_ONLY: True})
                 async with connection.begin():
@@ -66,12 +70,38 @@ class Database:
                 raise DatabaseUnavailable(self.name) from error
             raise
 
+    @asynccontextmanager
+    async def _turn(self, *, read_only: bool) -> AsyncIterator[None]:
+        """Who writes to SQLite waits for the one before, in the order they came. The engine itself has no such order:
+        it tries again after ever longer naps, and of fifty who write at once most sleep while nobody works."""
+        if read_only or self.engine.dialect.name != "sqlite":
+            yield
+            return
+        turn = turn_of(self.engine.url.database or "")
+        try:
+            async with asyncio.timeout(POOL_WAIT_S):
+                await turn.acquire()
+        except builtins.TimeoutError:
+            raise DatabaseUnavailable(self.name) from None
+        try:
+            yield
+        finally:
+            turn.release()
+
     async def ping(self) -> None:
         async with self._begin(read_only=True) as connection:
             await connection.execute(sa.select(1))
 
     async def close(self) -> None:
         await self.engine.dispose()
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]] = WeakKeyDictionary()
+
+
+def turn_of(path: str) -> asyncio.Lock:
+    """One for each file, whoever opened it: the desk and the rest of the house write to the same one."""
+    return _turns.setdefault(asyncio.get_running_loop(), {}).setdefault(str(Path(path).resolve()), asyncio.Lock())
 
 
 def _is_outage(error: DBAPIError | TimeoutError) -> bool:
@@ -105,7 +135,6 @@ def open_database(
             parsed.set(drivername="postgresql+psycopg"),
             pool_size=pool_size,
             pool_timeout=POOL_WAIT_S,
-            pool_pre_ping=True,
             # An error's text must not hold a password hash or a prompt.
             hide_parameters=True,
             connect_args={

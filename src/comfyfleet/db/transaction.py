@@ -113,6 +113,8 @@ class TenantTx(_Tx):
 
     async def all_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> Sequence[Row[Any]]:
         """The same statement for each row, whose values it names; what they return, in no order."""
+        if len(rows) == 1:
+            return await self.all(statement, **rows[0])
         values = [{**row, **self._bound} for row in rows]
         return (await self._connection.execute(require_scope(statement), values)).all() if values else []
 

@@ -4,9 +4,9 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -35,6 +35,7 @@ from comfyfleet.dispatch import (
     QueueRules,
     Report,
 )
+from comfyfleet.fleet import Worker
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, LeaseLost, NothingDelivered
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 from comfyfleet.kernel.secret import Secret
@@ -62,7 +63,7 @@ class Desk:
         self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))
         self._beats: Coalescer[Sequence[Beat], Extensions] = Coalescer(self._extend)
         self._reports: Coalescer[Report, Ended] = Coalescer(self._complete)
-        self._bell = Bell(central, on_queued=self.polls.wake, on_changed=self.roster.forget)
+        self._bell = Bell(central, on_queued=self.polls.wake, on_changed=self._forget)
         self._chores: list[asyncio.Task[None]] = []
         self._held: dict[tuple[DispatchId, Secret, Holder], float] = {}
         # Whoever settles wants to know that there is something to settle.
@@ -76,6 +77,11 @@ class Desk:
 
     async def poll(self, poll: Poll, *, wait_s: float) -> Grant | None:
         return await self.polls.poll(poll, wait_s=wait_s)
+
+    async def change_capabilities(self, worker: Worker, capabilities: Mapping[str, Any]) -> None:
+        """It has other weights or nodes than it had. Raises Superseded."""
+        async with self._central.control_tx() as tx:
+            await fleet.change_capabilities(tx, worker, capabilities)
 
     async def heartbeat(self, beats: Sequence[Beat]) -> Extensions:
         """Those that come back live on; what is missing is lost."""
@@ -104,7 +110,7 @@ class Desk:
         found = await dispatch.find_dispatch(tx, report.proof.dispatch_id)
         if found is None or report.failure is None or not dispatch.may_fail_everywhere(report.failure):
             return None
-        able = await fleet.able_workers(tx, [found.workflow_id])
+        able = await fleet.able_workers(tx, [found.workflow_id], book=self.roster.book)
         return len(able[found.workflow_id, found.provider.value])
 
     async def requeue(self, report: Report) -> Ended:
@@ -153,8 +159,12 @@ class Desk:
 
     def worker_changed(self, worker_id: str) -> None:
         """Whatever is remembered of it, here and at other replicas, is out of date."""
-        self.roster.forget(worker_id)
+        self._forget(worker_id)
         self._bell.ring(changed=worker_id)
+
+    def _forget(self, worker_id: str) -> None:
+        for known in self.roster.forget(worker_id):
+            self.polls.room.dismiss(known)
 
     def came_back(self, lanes: Collection[LaneId]) -> None:
         self.polls.came_back(lanes)

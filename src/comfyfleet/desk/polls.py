@@ -43,6 +43,7 @@ class Served(Struct, frozen=True, eq=False):
     workflows: frozenset[WorkflowId]  # what it may run: nothing, for one that drains or has not been approved
     waiting: frozenset[LaneId]  # where somebody still waits, or may: not every lane is looked at for everybody
     since: int  # the waiting room's count of calls before the queue was looked at
+    changed: bool = False  # it drains, say, and was remembered otherwise: it is told so, and does not wait
 
 
 def _routings(poll: Poll, workflows: frozenset[WorkflowId]) -> list[Routing]:
@@ -78,7 +79,7 @@ class Polls:
             if served.grant is not None:
                 return served.grant
             left = ends - time.monotonic()
-            if left <= 0:
+            if left <= 0 or served.changed:
                 return None
             vouches = not self._left_for_others(poll, served)
             wake = await self._wait(poll, served.workflows, left, vouches=vouches, since=served.since)
@@ -149,7 +150,17 @@ class Polls:
             assigned = await self._roster.assignments(tx, able)
             asks = [self._ask(poll, now.get(poll.worker.id), assigned) for poll in polls]
             leased = await dispatch.lease_dispatches(tx, [ask for ask in asks if isinstance(ask, Ask)], self._leasing)
-        return [self._answer(poll, ask, leased, assigned, since) for poll, ask in zip(polls, asks, strict=True)]
+        changed = {each.worker.id for each in polls if self._has_changed(each.worker, now.get(each.worker.id))}
+        return [
+            self._answer(poll, ask, leased, assigned, since, changed=poll.worker.id in changed)
+            for poll, ask in zip(polls, asks, strict=True)
+        ]
+
+    def _has_changed(self, known: Worker, now: Standing | None) -> bool:
+        if now is None or now.status == known.status:
+            return False
+        self._roster.forget(known.worker_id)
+        return True
 
     async def _learn(self, tx: ControlTx) -> None:
         await self._leasing.book.learn(tx)
@@ -168,14 +179,15 @@ class Polls:
         )
 
     def _answer(
-        self, poll: Poll, ask: Ask | FleetError, leased: Leased, assigned: Assigned, since: int
+        self, poll: Poll, ask: Ask | FleetError, leased: Leased, assigned: Assigned, since: int, *, changed: bool
     ) -> Served | FleetError:
         if not isinstance(ask, Ask):
             self._roster.forget(poll.worker.worker_id)
             return ask
         grant = leased.grants.get(ask)
         # What it may run is only asked of those that go on to wait.
-        return Served(grant, NOTHING if grant else assigned.get(poll.worker.id, NOTHING), leased.waiting, since)
+        workflows = NOTHING if grant else assigned.get(poll.worker.id, NOTHING)
+        return Served(grant, workflows, leased.waiting, since, changed)
 
     def _lower_floors_now_and_then(self) -> None:
         if self._leasing.floors is not None and self._floors_until < time.monotonic():

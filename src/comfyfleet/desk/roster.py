@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from comfyfleet import fleet
 from comfyfleet.db import ControlTx, Database
 from comfyfleet.desk.coalesce import Coalescer
-from comfyfleet.fleet import Standing, Worker
+from comfyfleet.fleet import CapabilityBook, Needs, Standing, Worker
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId
 from comfyfleet.kernel.secret import Secret
@@ -37,6 +37,10 @@ class Roster:
         self._own: dict[tuple[WorkerId, int], frozenset[WorkflowId]] = {}
         self._of_fleets: dict[FleetId | None, frozenset[WorkflowId]] = {}
         self._active: frozenset[WorkflowId] = frozenset()
+        self.book = CapabilityBook()
+        self._digest_of: dict[tuple[WorkerId, int], str | None] = {}
+        self._needs: dict[WorkflowId, tuple[int, Needs]] = {}  # with their version
+        self._fitting: dict[tuple[str, frozenset[WorkflowId]], frozenset[WorkflowId]] = {}
         self._assigned_until = 0.0
 
     async def identify(self, presented: Secret, worker_id: str) -> Worker:
@@ -61,38 +65,66 @@ class Roster:
         async with self._central.control_tx(read_only=True) as tx:
             await fleet.require_token(tx, presented)
 
-    def forget(self, worker_id: str) -> None:
-        """Something about it changed: look again."""
-        for digest in self._digests.pop(worker_id, ()):
-            self._known.pop(digest, None)
+    def forget(self, worker_id: str) -> set[WorkerId]:
+        """Something about it changed: look again. Whom that was remembered for comes back."""
+        forgotten = [self._known.pop(digest, None) for digest in self._digests.pop(worker_id, ())]
+        return {known.worker.id for known in forgotten if known is not None}
 
     def remembered(self, worker: Worker) -> frozenset[WorkflowId] | None:
         """What it may run, if that is known and not out of date."""
-        own = self._own.get((worker.id, worker.incarnation))
-        if own is None or self._assigned_until < time.monotonic():
+        key = (worker.id, worker.incarnation)
+        if key not in self._own or self._assigned_until < time.monotonic():
             return None
-        if worker.fleet_id is None:
-            return own & self._active
-        of_fleet = self._of_fleets.get(worker.fleet_id)
-        return None if of_fleet is None else of_fleet | (own & self._active)
+        if worker.fleet_id is not None and worker.fleet_id not in self._of_fleets:
+            return None
+        return self._fits(self._may_run(key, worker.fleet_id), self._digest_of.get(key))
 
     async def assignments(self, tx: ControlTx, workers: Collection[Standing]) -> dict[WorkerId, frozenset[WorkflowId]]:
-        """What each may run: its fleet's active workflows and its own. A change is seen within a second."""
+        """What each may run, and can: its fleet's active workflows and its own, but for those that need what it has
+        not. A change is seen within a second."""
         if len(self._own) >= KNOWN_MAX:
             self._own.clear()
+            self._digest_of.clear()
         if self._assigned_until < time.monotonic():
-            self._of_fleets.clear()
-            self._active = await fleet.active_workflows(tx)
-            self._assigned_until = time.monotonic() + ASSIGNMENT_S
+            await self._look_again(tx)
+        for worker in workers:
+            self._digest_of[worker.id, worker.incarnation] = worker.capability_digest
+        await self.book.know(tx, {worker.capability_digest for worker in workers})
         await self._learn_own(tx, [each for each in workers if (each.id, each.incarnation) not in self._own])
         for fleet_id in {worker.fleet_id for worker in workers if worker.fleet_id} - self._of_fleets.keys():
             self._of_fleets[fleet_id] = await fleet.fleet_workflows(tx, fleet_id)
-        return {worker.id: self._may_run(worker) for worker in workers}
+        return {
+            worker.id: self._fits(
+                self._may_run((worker.id, worker.incarnation), worker.fleet_id), worker.capability_digest
+            )
+            for worker in workers
+        }
 
-    def _may_run(self, worker: Standing) -> frozenset[WorkflowId]:
+    async def _look_again(self, tx: ControlTx) -> None:
+        self._of_fleets.clear()
+        self._fitting.clear()
+        versions = await fleet.active_workflows(tx)
+        self._active = frozenset(versions)
+        strange = [each for each, number in versions.items() if self._needs.get(each, (None,))[0] != number]
+        for workflow_id, needs in (await fleet.needs_of(tx, strange)).items():
+            self._needs[workflow_id] = (versions[workflow_id], needs)
+        self._assigned_until = time.monotonic() + ASSIGNMENT_S
+
+    def _fits(self, allowed: frozenset[WorkflowId], digest: str | None) -> frozenset[WorkflowId]:
+        """Worked out once for all workers that are alike; the very same set where nothing is lacking."""
+        has = self.book[digest]
+        if digest is None or has is None:
+            return allowed
+        fitting = self._fitting.get((digest, allowed))
+        if fitting is None:
+            lacking = {each for each in allowed if each in self._needs and fleet.lacks(self._needs[each][1], has)}
+            fitting = self._fitting[digest, allowed] = allowed - lacking if lacking else allowed
+        return fitting
+
+    def _may_run(self, key: tuple[WorkerId, int], fleet_id: FleetId | None) -> frozenset[WorkflowId]:
         """Where one part is all there is, that very set: a set that is new each time must be hashed each time."""
-        own = self._own[worker.id, worker.incarnation]
-        of_fleet = self._of_fleets.get(worker.fleet_id, NOTHING)
+        own = self._own[key]
+        of_fleet = self._of_fleets.get(fleet_id, NOTHING)
         if not own:
             return of_fleet
         return own if not of_fleet and own <= self._active else of_fleet | (own & self._active)

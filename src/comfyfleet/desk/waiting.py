@@ -1,4 +1,4 @@
-"""Where workers wait for work without asking again. One job wakes one of them: a warm one first."""
+"""Where workers wait for work without asking again. One job wakes one of them: an idle one first, a warm one first."""
 
 import asyncio
 from collections import Counter
@@ -36,11 +36,34 @@ class Waiter:
     woken: "asyncio.Future[Wake]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
+@dataclass(slots=True)
+class _Bench:
+    """Dicts as ordered sets: who came first is woken first."""
+
+    by_routing: dict[Routing, dict[Waiter, None]] = field(default_factory=dict)
+    by_warmth: dict[tuple[Routing, str], dict[Waiter, None]] = field(default_factory=dict)
+
+    def seat(self, waiter: Waiter) -> None:
+        for routing in waiter.routings:
+            self.by_routing.setdefault(routing, {})[waiter] = None
+            for structure_hash in waiter.warm:
+                self.by_warmth.setdefault((routing, structure_hash), {})[waiter] = None
+
+    def free(self, waiter: Waiter) -> None:
+        for routing in waiter.routings:
+            _discard(self.by_routing, routing, waiter)
+            for structure_hash in waiter.warm:
+                _discard(self.by_warmth, (routing, structure_hash), waiter)
+
+    def first(self, routing: Routing, structure_hash: str) -> Waiter | None:
+        waiters = self.by_warmth.get((routing, structure_hash)) or self.by_routing.get(routing)
+        return next(iter(waiters)) if waiters else None
+
+
 class WaitingRoom:
     def __init__(self) -> None:
-        # Dicts as ordered sets: who came first is woken first.
-        self._by_routing: dict[Routing, dict[Waiter, None]] = {}
-        self._by_warmth: dict[tuple[Routing, str], dict[Waiter, None]] = {}
+        self._idle = _Bench()
+        self._busy = _Bench()
         self._waiters: set[Waiter] = set()
         self._vouched: Counter[Routing] = Counter()
         # Calls that nobody stood here to hear, by the time they came: see `park`.
@@ -54,7 +77,7 @@ class WaitingRoom:
     @property
     def routings(self) -> Collection[Routing]:
         """What somebody waits for."""
-        return self._by_routing.keys()
+        return self._idle.by_routing.keys() | self._busy.by_routing.keys()
 
     def park(
         self,
@@ -75,11 +98,11 @@ class WaitingRoom:
             return waiter
         self._waiters.add(waiter)
         self._vouched.update(routings if vouches else ())
-        for routing in routings:
-            self._by_routing.setdefault(routing, {})[waiter] = None
-            for structure_hash in warm:
-                self._by_warmth.setdefault((routing, structure_hash), {})[waiter] = None
+        self._bench(waiter).seat(waiter)
         return waiter
+
+    def _bench(self, waiter: Waiter) -> _Bench:
+        return self._idle if waiter.idle else self._busy
 
     def leave(self, waiter: Waiter) -> None:
         self._remove(waiter)
@@ -91,11 +114,11 @@ class WaitingRoom:
         self.calls += 1
         woken = 0
         while woken < count:
-            waiters = self._by_warmth.get((routing, lane.structure_hash)) or self._by_routing.get(routing)
-            if not waiters:
+            # Whoever is busy would only hold it until the idle one's turn: see `wants`.
+            waiter = self._idle.first(routing, lane.structure_hash) or self._busy.first(routing, lane.structure_hash)
+            if waiter is None:
                 self._unheard[routing] = (self.calls, Wake(lane.id, hops))
                 break
-            waiter = next(iter(waiters))
             self._remove(waiter)
             # One whose time is over at this very moment takes nothing, and must not count.
             if not waiter.woken.done():
@@ -116,16 +139,24 @@ class WaitingRoom:
 
     def wants(self, lane: Lane, *, but: WorkerId) -> bool:
         """Does somebody else stand idle who could run this?"""
-        waiters = self._by_routing.get((lane.workflow_id, lane.provider.value), {})
-        return any(waiter.idle and waiter.worker_id != but for waiter in waiters)
+        waiters = self._idle.by_routing.get((lane.workflow_id, lane.provider.value), {})
+        return any(waiter.worker_id != but for waiter in waiters)
+
+    def dismiss(self, worker_id: WorkerId) -> None:
+        """It goes away with empty hands: something about it has changed, and its next call will tell it."""
+        for waiter in [each for each in self._waiters if each.worker_id == worker_id]:
+            self._send_away(waiter)
 
     def close(self) -> None:
         """The server stops: all go away with empty hands, and ask another replica."""
         self._closed = True
         for waiter in list(self._waiters):
-            self._remove(waiter)
-            if not waiter.woken.done():
-                waiter.woken.set_result(Wake())
+            self._send_away(waiter)
+
+    def _send_away(self, waiter: Waiter) -> None:
+        self._remove(waiter)
+        if not waiter.woken.done():
+            waiter.woken.set_result(Wake())
 
     def _remove(self, waiter: Waiter) -> None:
         if waiter not in self._waiters:
@@ -133,10 +164,7 @@ class WaitingRoom:
         self._waiters.discard(waiter)
         if waiter.vouches:
             self._vouched -= Counter(waiter.routings)
-        for routing in waiter.routings:
-            _discard(self._by_routing, routing, waiter)
-            for structure_hash in waiter.warm:
-                _discard(self._by_warmth, (routing, structure_hash), waiter)
+        self._bench(waiter).free(waiter)
 
 
 def _time_of(unheard: tuple[int, Wake]) -> int:

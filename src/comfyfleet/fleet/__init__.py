@@ -1,6 +1,6 @@
 """Workers and fleets: who may ask for work, and for which."""
 
-from comfyfleet.fleet.able import able_workers
+from comfyfleet.fleet.able import able_workers, find_candidates
 from comfyfleet.fleet.change import deregister_worker, get_worker, move_worker, retire_stale, rotate_token
 from comfyfleet.fleet.fleets import (
     assign_workflow,
@@ -25,6 +25,15 @@ from comfyfleet.fleet.listing import (
     show_worker,
 )
 from comfyfleet.fleet.model import Fleet, FleetRules, FleetSecret, NewWorker, Registration, Sighting, Standing, Worker
+from comfyfleet.fleet.needs import (
+    Capabilities,
+    CapabilityBook,
+    Needs,
+    change_capabilities,
+    forget_lists,
+    lacks,
+    needs_of,
+)
 from comfyfleet.fleet.presence import (
     active_workflows,
     authenticate_worker,
@@ -42,11 +51,14 @@ from comfyfleet.fleet.start_command import start_command
 
 __all__ = [
     "Assignment",
+    "Capabilities",
+    "CapabilityBook",
     "Fleet",
     "FleetDetail",
     "FleetRules",
     "FleetSecret",
     "ListedWorker",
+    "Needs",
     "NewWorker",
     "Registration",
     "Sighting",
@@ -62,18 +74,23 @@ __all__ = [
     "assign_workflow",
     "authenticate_worker",
     "authenticate_workers",
+    "change_capabilities",
     "create_fleet",
     "deregister_worker",
+    "find_candidates",
     "find_fleet",
     "fleet_workflows",
+    "forget_lists",
     "get_fleet",
     "get_worker",
     "hold_workers",
+    "lacks",
     "list_fleet_secrets",
     "list_fleets",
     "list_workers",
     "make_fleet_secret",
     "move_worker",
+    "needs_of",
     "own_workflows",
     "refusal",
     "register_worker",

@@ -102,6 +102,7 @@ class Standing(Struct, frozen=True, eq=False):
     status: str
     incarnation: int
     token_hash: str
+    capability_digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,8 +85,9 @@ async def own_workflows(tx: ControlTx, worker_ids: Collection[WorkerId]) -> list
     return [(row.worker_id, row.workflow_id) for row in await tx.all(sql.own_workflows(sorted(worker_ids)))]
 
 
-async def active_workflows(tx: ControlTx) -> frozenset[WorkflowId]:
-    return frozenset(row.id for row in await tx.all(sql.active_workflows()))
+async def active_workflows(tx: ControlTx) -> dict[WorkflowId, int]:
+    """With the version in force of each."""
+    return {row.id: row.version for row in await tx.all(sql.active_workflows())}
 
 
 async def fleet_workflows(tx: ControlTx, fleet_id: FleetId) -> frozenset[WorkflowId]:

@@ -8,6 +8,7 @@ from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
 from comfyfleet.fleet.lifecycle import WORKER, WorkerEvent, WorkerStatus
 from comfyfleet.fleet.model import Fleet, FleetRules, NewWorker, Registration, Worker
+from comfyfleet.fleet.needs import Said, keep_capabilities
 from comfyfleet.fleet.presence import take_turns
 from comfyfleet.kernel.errors import Forbidden, InvalidInput, LimitReached
 from comfyfleet.kernel.ids import WorkerId, WorkflowId
@@ -33,12 +34,12 @@ async def register_worker(
     if found is not None:
         await take_turns(tx, [found.id])
         found = await tx.one(sql.lock_worker(new.worker_id, window_s=rules.takeover_window_s))
-    token = new_secret(size=TOKEN_BYTES)
-    row = await _insert(tx, new, fleet, token, rules) if found is None else None
+    token, said = new_secret(size=TOKEN_BYTES), await keep_capabilities(tx, new.capabilities)
+    row = await _insert(tx, new, said, fleet, token, rules) if found is None else None
     if row is None:
         # Two came with a new name at once, and this one was second.
         found = found or await tx.one(sql.lock_worker(new.worker_id, window_s=rules.takeover_window_s))
-        row = await _take_over(tx, found, new, fleet, token, rules)
+        row = await _take_over(tx, found, new, said, fleet, token, rules)
     await _write_workflows(tx, row.id, own_workflows)
     allowed = await allowed_workflows(tx, Worker.from_row(row))
     return Registration(Worker.from_row(row), token, frozenset(allowed), took_over=row.incarnation > 1)
@@ -70,9 +71,11 @@ async def _require_room(tx: ControlTx, new: NewWorker, fleet: Fleet, rules: Flee
         raise LimitReached(retry_after_s=RETRY_AFTER_S)
 
 
-async def _insert(tx: ControlTx, new: NewWorker, fleet: Fleet | None, token: Secret, rules: FleetRules) -> Any | None:
-    fleet_id = fleet.id if fleet else None
-    return await tx.maybe(sql.insert_worker(new, fleet_id=fleet_id, token_hash=token.digest(), status=_welcome(rules)))
+async def _insert(
+    tx: ControlTx, new: NewWorker, said: Said, fleet: Fleet | None, token: Secret, rules: FleetRules
+) -> Any | None:
+    fleet_id, status = fleet.id if fleet else None, _welcome(rules)
+    return await tx.maybe(sql.insert_worker(new, said, fleet_id=fleet_id, token_hash=token.digest(), status=status))
 
 
 def _welcome(rules: FleetRules) -> WorkerStatus:
@@ -80,7 +83,7 @@ def _welcome(rules: FleetRules) -> WorkerStatus:
 
 
 async def _take_over(
-    tx: ControlTx, found: Any, new: NewWorker, fleet: Fleet | None, token: Secret, rules: FleetRules
+    tx: ControlTx, found: Any, new: NewWorker, said: Said, fleet: Fleet | None, token: Secret, rules: FleetRules
 ) -> Any:
     before = Worker.from_row(found)
     if before.status is WorkerStatus.REVOKED:
@@ -95,6 +98,7 @@ async def _take_over(
         sql.take_over(
             before.id,
             new,
+            said,
             fleet_id=fleet.id if fleet else None,
             token_hash=token.digest(),
             status=status,

@@ -18,6 +18,7 @@ from comfyfleet.db.tables import (
 )
 from comfyfleet.fleet.lifecycle import LIVE, WORKER, WorkerEvent, WorkerStatus
 from comfyfleet.fleet.model import NewWorker
+from comfyfleet.fleet.needs.model import Said
 from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId, new_id
 
 f, w, a = comfyui_fleets, comfyui_workers, comfyui_workflow_fleets
@@ -107,7 +108,9 @@ def lock_worker(worker_id: str, *, window_s: float) -> sa.Select[Any]:
     return sa.select(*w.c, recent).where(w.c.worker_id == worker_id).with_for_update()
 
 
-def insert_worker(new: NewWorker, *, fleet_id: FleetId | None, token_hash: str, status: WorkerStatus) -> sa.Insert:
+def insert_worker(
+    new: NewWorker, said: Said, *, fleet_id: FleetId | None, token_hash: str, status: WorkerStatus
+) -> sa.Insert:
     return (
         insert_once(w)
         .values(
@@ -121,7 +124,7 @@ def insert_worker(new: NewWorker, *, fleet_id: FleetId | None, token_hash: str, 
             takeovers=0,
             last_seen_at=now(),
             created_at=now(),
-            **_said(new),
+            **_said(new, said),
             **_status(status),
         )
         .returning(*w.c)
@@ -131,6 +134,7 @@ def insert_worker(new: NewWorker, *, fleet_id: FleetId | None, token_hash: str, 
 def take_over(
     row_id: WorkerId,
     new: NewWorker,
+    said: Said,
     *,
     fleet_id: FleetId | None,
     token_hash: str,
@@ -147,18 +151,19 @@ def take_over(
             takeovers=1 if starts_window else w.c.takeovers + 1,
             takeovers_since=now() if starts_window else w.c.takeovers_since,
             last_seen_at=now(),
-            **_said(new),
+            **_said(new, said),
             **_status(status),
         )
         .returning(*w.c)
     )
 
 
-def _said(new: NewWorker) -> dict[str, Any]:
+def _said(new: NewWorker, said: Said) -> dict[str, Any]:
     return {
         "address": new.address,
         "boot_id": new.boot_id,
-        "capabilities": new.capabilities,
+        "capabilities": said.facts,
+        "capability_digest": said.digest,
         "providers": list(new.providers),
         "max_concurrency": new.max_concurrency,
     }
@@ -219,7 +224,8 @@ def take_turns() -> sa.Select[Any]:
 def workers_now() -> sa.Select[Any]:
     """By their numbers in the batch: an id that was just sent need not come back."""
     b = batch_rows("b", {"id": sa.Uuid(), "n": sa.Integer()})
-    return sa.select(b.c.n, w.c.fleet_id, w.c.status, w.c.incarnation, w.c.token_hash).join(b, b.c.id == w.c.id)
+    standing = (w.c.fleet_id, w.c.status, w.c.incarnation, w.c.token_hash, w.c.capability_digest)
+    return sa.select(b.c.n, *standing).join(b, b.c.id == w.c.id)
 
 
 @built_once
@@ -241,7 +247,7 @@ def own_workflows(row_ids: list[WorkerId]) -> sa.Select[Any]:
 
 
 def active_workflows() -> sa.Select[Any]:
-    return sa.select(workflows.c.id).where(workflows.c.is_active)
+    return sa.select(workflows.c.id, workflows.c.version).where(workflows.c.is_active)
 
 
 def forget_workflows(row_id: WorkerId) -> sa.Delete:

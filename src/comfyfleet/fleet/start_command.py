@@ -12,5 +12,14 @@ PASTE_HERE = "<paste a fleet secret>"
 def start_command(fleet: Fleet, *, control_plane_url: str, secret: Secret | None = None) -> str:
     """One line for a shell. The secret stands in the environment, where a list of processes does not show it."""
     shown = secret.reveal() if secret is not None else PASTE_HERE
-    words = ["comfyfleet", "worker", "--url", control_plane_url, "--fleet", fleet.slug, "--stage", fleet.stage]
+    words = [
+        "comfyfleet",
+        "worker",
+        "--control-plane",
+        control_plane_url,
+        "--fleet",
+        fleet.slug,
+        "--stage",
+        fleet.stage,
+    ]
     return f"{SECRET_VARIABLE}={shlex.quote(shown)} {shlex.join(words)}"

@@ -59,7 +59,7 @@ async def place_order(tx: TenantTx, order: Order, *, rules: JobRules, webhook_se
 
 async def find_ordered(tx: TenantTx, user_id: UserId, key: str | None, digest: str) -> Job | None:
     """The job of this key, as it was when it was made. Raises KeyReused for another request's."""
-    row = await tx.maybe(sql.by_key(user_id, key)) if key is not None else None
+    row = await tx.maybe(sql.by_key(), user_id=user_id, key=key) if key is not None else None
     if row is None:
         return None
     if row.request_digest != digest:
@@ -69,7 +69,8 @@ async def find_ordered(tx: TenantTx, user_id: UserId, key: str | None, digest: s
 
 async def require_room(tx: TenantTx, user_id: UserId, rules: JobRules) -> None:
     """Exact only under the wallet's lock."""
-    if len(await tx.all(sql.active_jobs(user_id, rows=rules.active_jobs_max))) >= rules.active_jobs_max:
+    active = await tx.all(sql.active_jobs(rows=rules.active_jobs_max), user_id=user_id)
+    if len(active) >= rules.active_jobs_max:
         raise TooManyActiveJobs(active_jobs_max=rules.active_jobs_max)
 
 

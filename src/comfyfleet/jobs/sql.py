@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import ai_jobs, job_files, submissions, videos
 from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
@@ -47,6 +48,7 @@ INPUT, OUTPUT = "input", "output"
 # ── one tenant's ────────────────────────────────────────────────────────────────────────────
 
 
+@built_once
 def insert_jobs() -> sa.Insert:
     """For many at once, each with the values of `NEW`. Those that were there before do not come back."""
     given = {name: sa.bindparam(name, type_=j.c[name].type) for name in NEW}
@@ -55,6 +57,7 @@ def insert_jobs() -> sa.Insert:
     )
 
 
+@built_once
 def insert_submissions() -> sa.Insert:
     return sa.insert(s).values(
         job_id=sa.bindparam("job_id", type_=s.c.job_id.type), tenant_id=BOUND_TENANT, created_at=now()
@@ -78,14 +81,20 @@ def whole_of_user(job_id: JobId, user_id: UserId) -> sa.Select[Any]:
     return whole(job_id).where(j.c.user_id == user_id, j.c.deleted_at.is_(None))
 
 
-def by_key(user_id: UserId, key: str) -> sa.Select[Any]:
+@built_once
+def by_key() -> sa.Select[Any]:
     """Deleted ones too: a key is spent for good."""
-    return sa.select(*LISTED).where(j.c.tenant_id == BOUND_TENANT, j.c.user_id == user_id, j.c.idempotency_key == key)
+    return sa.select(*LISTED).where(
+        j.c.tenant_id == BOUND_TENANT,
+        j.c.user_id == sa.bindparam("user_id"),
+        j.c.idempotency_key == sa.bindparam("key"),
+    )
 
 
-def active_jobs(user_id: UserId, *, rows: int) -> sa.Select[Any]:
+@built_once
+def active_jobs(*, rows: int) -> sa.Select[Any]:
     """So many at most: nobody needs to know how far above the limit he is. A run's jobs have limits of their own."""
-    return _active().where(j.c.user_id == user_id, j.c.run_id.is_(None)).limit(rows)
+    return _active().where(j.c.user_id == sa.bindparam("user_id"), j.c.run_id.is_(None)).limit(rows)
 
 
 def job_page(

@@ -18,7 +18,7 @@ A class has a stable `code` (programs match on it) and a `text` (people read it)
 with. The numbers above are what `api/errors.py` makes of each family; `cli/errors.py` makes exit codes of them.
 """
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 
 class FleetError(Exception):
@@ -33,12 +33,23 @@ class FleetError(Exception):
     def message(self) -> str:
         return str(self)
 
+    if not TYPE_CHECKING:  # a name that no class declares stays a mistake for the type checker
+
+        def __getattr__(self, name: str) -> Any:
+            """A fact by its name: `error.required_tokens`."""
+            facts = self.__dict__.get("facts", {})
+            if name in facts:
+                return facts[name]
+            raise AttributeError(f"{type(self).__name__} has no {name!r}", name=name, obj=self)
+
 
 class NotFound(FleetError):
     """There is no such thing, or it belongs to somebody else: the two answers are the same."""
 
     code = "not_found"
     text = "There is no {noun} {name!r}."
+    noun: str
+    name: str
 
     def __init__(self, noun: str, name: object) -> None:
         super().__init__(noun=noun, name=str(name))
@@ -191,6 +202,8 @@ class InvalidInput(Refused):
 
     code = "invalid_input"
     text = "{field}: {problem}"
+    field: str
+    problem: str
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(field=field, problem=problem)
@@ -208,6 +221,8 @@ class InsufficientTokens(Refused):
 
     code = "insufficient_tokens"
     text = "Insufficient token balance."
+    required_tokens: int
+    available_tokens: int
 
     def __init__(self, *, required_tokens: int, available_tokens: int) -> None:
         super().__init__(required_tokens=required_tokens, available_tokens=available_tokens)
@@ -228,6 +243,7 @@ class KeyReused(Refused):
 
     code = "idempotency_key_reused"
     text = "The idempotency key {key!r} was used for another request. Use a new one, or send the first request again."
+    key: str
 
     def __init__(self, key: str) -> None:
         super().__init__(key=key)
@@ -238,6 +254,7 @@ class TooManyActiveJobs(Refused):
 
     code = "too_many_active_jobs"
     text = "{active_jobs_max} jobs are queued or running already. Wait for one to end, or cancel one."
+    active_jobs_max: int
 
     def __init__(self, *, active_jobs_max: int) -> None:
         super().__init__(active_jobs_max=active_jobs_max)
@@ -248,6 +265,8 @@ class EffectUnavailable(Refused):
 
     code = "effect_unavailable"
     text = "The effect {effect!r} cannot be used now: {reason}."
+    effect: str
+    reason: str
 
     def __init__(self, effect: str, reason: str) -> None:
         super().__init__(effect=effect, reason=reason)
@@ -265,6 +284,8 @@ class MediaRefused(Refused):
 
     code = "media_refused"
     text = "{field}: the file {problem}."
+    field: str
+    problem: str
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(field=field, problem=problem)
@@ -275,6 +296,7 @@ class LimitReached(Refused):
 
     code = "rate_limited"
     text = "Too many requests. Try again in {retry_after_s} s."
+    retry_after_s: int
 
     def __init__(self, *, retry_after_s: int) -> None:
         super().__init__(retry_after_s=retry_after_s)

@@ -17,14 +17,15 @@ async def credit_wallet(tx: TenantTx, user_id: UserId, amount: Tokens, *, provid
     if not 0 < len(provider_transaction_id) <= PROVIDER_ID_CHARS_MAX:
         raise InvalidInput("provider_transaction_id", f"must have 1 to {PROVIDER_ID_CHARS_MAX} characters")
     await tx.maybe(sql.insert_wallet(user_id))
-    wallet = await tx.one(sql.wallet_of(user_id))
+    wallet = await tx.one(sql.wallet_of(), user_id=user_id)
     row = await tx.maybe(sql.insert_credit(wallet.id, amount=amount, provider_transaction_id=provider_transaction_id))
     if row is None:
         first = Transaction.from_row(await tx.one(sql.credit_by_provider(provider_transaction_id)))
         if (first.wallet_id, first.amount) != (wallet.id, amount):
             raise DuplicateKey(provider_transaction_id)
         return Receipt(first, replayed=True)
-    if await tx.maybe(sql.move_balance(wallet.id, amount, balance_max=BALANCE_MAX)) is None:
+    moved = await tx.maybe(sql.move_balance(balance_max=BALANCE_MAX), wallet_id=wallet.id, amount=amount)
+    if moved is None:
         raise BalanceLimit(balance_max=BALANCE_MAX)
     return Receipt(Transaction.from_row(row), replayed=False)
 

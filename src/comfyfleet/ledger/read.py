@@ -9,7 +9,7 @@ from comfyfleet.ledger.model import Tokens, Transaction, Wallet
 
 async def get_wallet(tx: TenantTx, user_id: UserId) -> Wallet:
     """A wallet that was never used is an empty one."""
-    row = await tx.maybe(sql.wallet_of(user_id))
+    row = await tx.maybe(sql.wallet_of(), user_id=user_id)
     return Wallet(user_id, Tokens(row.balance if row is not None else 0))
 
 

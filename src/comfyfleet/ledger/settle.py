@@ -33,7 +33,7 @@ async def _end_reservation(tx: TenantTx, job_id: JobId, event: ReservationEvent)
     if row is None:
         return await _explain(tx, job_id, event)
     ended = Transaction.from_row(row)
-    await tx.one(sql.move_balance(ended.wallet_id, ended.amount, balance_max=REFUNDED_BALANCE_MAX))
+    await tx.one(sql.move_balance(balance_max=REFUNDED_BALANCE_MAX), wallet_id=ended.wallet_id, amount=ended.amount)
     return Receipt(ended, replayed=False)
 
 

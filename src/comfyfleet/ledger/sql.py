@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import insert_once, now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import token_transactions, token_wallets
 from comfyfleet.kernel.ids import JobId, UserId, WalletId, new_id
@@ -22,26 +23,42 @@ def insert_wallet(user_id: UserId) -> sa.Insert:
     )
 
 
-def wallet_of(user_id: UserId) -> sa.Select[Any]:
-    return sa.select(*w.c).where(w.c.tenant_id == BOUND_TENANT, w.c.user_id == user_id)
+@built_once
+def wallet_of() -> sa.Select[Any]:
+    return sa.select(*w.c).where(w.c.tenant_id == BOUND_TENANT, w.c.user_id == sa.bindparam("user_id"))
 
 
-def hold_wallet(user_id: UserId) -> sa.Select[Any]:
-    return wallet_of(user_id).with_for_update()
+@built_once
+def hold_wallet() -> sa.Select[Any]:
+    return wallet_of().with_for_update()
 
 
-def move_balance(wallet_id: WalletId, amount: int, *, balance_max: int) -> sa.Update:
+@built_once
+def move_balance(*, balance_max: int) -> sa.Update:
     """Only if the balance stays within its bounds: this guard is what forbids an overdraft."""
+    amount = sa.bindparam("amount", type_=sa.BigInteger())
     return (
         sa.update(w)
         .where(
             w.c.tenant_id == BOUND_TENANT,
-            w.c.id == wallet_id,
+            w.c.id == sa.bindparam("wallet_id"),
             w.c.balance >= -amount,
             w.c.balance <= balance_max - amount,
         )
         .values(balance=w.c.balance + amount)
         .returning(w.c.balance)
+    )
+
+
+@built_once
+def spend() -> sa.Update:
+    """As `move_balance` away from it, by whose wallet it is: a job's payment needs not look for it first."""
+    amount = sa.bindparam("amount", type_=sa.BigInteger())
+    return (
+        sa.update(w)
+        .where(w.c.tenant_id == BOUND_TENANT, w.c.user_id == sa.bindparam("of_user_id"), w.c.balance >= amount)
+        .values(balance=w.c.balance - amount)
+        .returning(w.c.id)
     )
 
 
@@ -77,14 +94,13 @@ def insert_reserve(wallet_id: WalletId, *, amount: int, job_id: JobId) -> sa.Ins
     )
 
 
-def insert_reserves(wallet_id: WalletId) -> sa.Insert:
-    """For many at once, each with its id, job and amount."""
-    given = {name: sa.bindparam(name, type_=t.c[name].type) for name in ("id", "job_id", "amount")}
+@built_once
+def insert_reserves() -> sa.Insert:
+    """For many at once, each with its id, wallet, job and amount."""
+    given = {name: sa.bindparam(name, type_=t.c[name].type) for name in ("id", "wallet_id", "job_id", "amount")}
     return (
         insert_once(t)
-        .values(
-            tenant_id=BOUND_TENANT, wallet_id=wallet_id, type=TransactionType.JOB_RESERVE, created_at=now(), **given
-        )
+        .values(tenant_id=BOUND_TENANT, type=TransactionType.JOB_RESERVE, created_at=now(), **given)
         .returning(t.c.job_id)
     )
 

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TypeAlias
@@ -55,12 +55,18 @@ class Uploads:
         self._sent: OrderedDict[str, asyncio.Task[UploadedFile]] = OrderedDict()
 
     async def bind_inputs(self, graph: Graph, inputs: Mapping[NodeInput, InputFile]) -> Graph:
-        placed = {key: (await self._put(file)).as_input() for key, file in inputs.items()}
+        placed = {key: (await self.put(file)).as_input() for key, file in inputs.items()}
         return bind(graph, placed)
 
     def forget(self) -> None:
         """It may have come back with an empty disk. What is on its way goes on, for those who wait for it."""
         self._sent.clear()
+
+    def forget_some(self, names: Collection[str]) -> None:
+        """By the names we gave, or by those that the server chose."""
+        gone = [name for name, task in self._sent.items() if name in names or _stored_name(task) in names]
+        for name in gone:
+            del self._sent[name]
 
     async def close(self) -> None:
         tasks = [task for task in self._sent.values() if not task.done()]
@@ -68,10 +74,11 @@ class Uploads:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _put(self, file: InputFile) -> UploadedFile:
+    async def put(self, file: InputFile, *, subfolder: str = SUBFOLDER) -> UploadedFile:
+        """`file.name` says what is in it: what was sent under that name is not sent again."""
         task = self._sent.get(file.name)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = asyncio.create_task(self._send(file))
+            task = asyncio.create_task(self._send(file, subfolder))
             self._sent[file.name] = task
             while len(self._sent) > REMEMBERED_MAX:
                 self._sent.popitem(last=False)
@@ -79,5 +86,10 @@ class Uploads:
         # A job that is cancelled must not take the file away from another one that waits for it.
         return await asyncio.shield(task)
 
-    async def _send(self, file: InputFile) -> UploadedFile:
-        return await self._connector.upload(file.source, name=file.name, kind=file.kind, subfolder=SUBFOLDER)
+    async def _send(self, file: InputFile, subfolder: str) -> UploadedFile:
+        return await self._connector.upload(file.source, name=file.name, kind=file.kind, subfolder=subfolder)
+
+
+def _stored_name(task: asyncio.Task[UploadedFile]) -> str | None:
+    is_there = task.done() and not task.cancelled() and task.exception() is None
+    return task.result().name if is_there else None

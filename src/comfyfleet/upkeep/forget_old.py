@@ -1,6 +1,6 @@
 """Retention: what ended long ago, and what workers did long ago."""
 
-from comfyfleet import jobs, webhooks
+from comfyfleet import fleet, jobs, webhooks
 from comfyfleet.dispatch import retention
 from comfyfleet.house import House
 from comfyfleet.upkeep import sql
@@ -13,11 +13,13 @@ BATCH = 500
 
 
 async def tick(house: House, *, rules: UpkeepRules) -> int:
-    """Each in a transaction of its own. The larger of the two counts: either alone can be a full batch."""
+    """Each in a transaction of its own. The larger of the counts: either alone can be a full batch."""
     async with house.control_tx() as tx:
         ended = await retention.forget_ended(tx, age_s=rules.retention_s, rows=BATCH)
     async with house.control_tx() as tx:
         events = await tx.run(sql.forget_worker_events(age_s=rules.retention_s, rows=BATCH))
+    async with house.control_tx() as tx:
+        await fleet.forget_lists(tx)
     return max(ended, events)
 
 

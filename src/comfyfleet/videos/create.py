@@ -21,5 +21,5 @@ async def create_video(tx: TenantTx, new: NewVideo) -> Video:
 
 async def make_video(tx: TenantTx, user_id: UserId, *, job_id: JobId, title: str) -> Video:
     """For a job without an input, in the transaction that creates the job."""
-    shown = title[:TITLE_CHARS_MAX]
-    return Video.from_row(await tx.one(sql.insert_made(VideoId(new_id()), user_id, job_id, title=shown)))
+    made = {"id": new_id(), "user_id": user_id, "job_id": job_id, "title": title[:TITLE_CHARS_MAX]}
+    return Video.from_row(await tx.one(sql.insert_made(), **made))

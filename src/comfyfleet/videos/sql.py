@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import videos
 from comfyfleet.kernel.ids import FileId, JobId, UserId, VideoId
@@ -41,17 +42,16 @@ def insert_video(video_id: VideoId, new: NewVideo) -> sa.Insert:
     )
 
 
-def insert_made(video_id: VideoId, user_id: UserId, job_id: JobId, *, title: str) -> sa.Insert:
+@built_once
+def insert_made() -> sa.Insert:
     """Of a job that needs no input: it is being processed from the start."""
+    given = {name: sa.bindparam(name, type_=v.c[name].type) for name in ("id", "user_id", "title", "job_id")}
     return (
         sa.insert(v)
         .values(
-            id=video_id,
+            **given,
             tenant_id=BOUND_TENANT,
-            user_id=user_id,
-            title=title,
             status=VIDEO.target(VideoEvent.START),
-            job_id=job_id,
             created_at=now(),
             updated_at=now(),
         )

@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import webhook_attempts, webhook_deliveries, webhook_endpoints, webhook_events
 from comfyfleet.kernel.ids import DeliveryId, EndpointId, WebhookEventId, new_id
@@ -45,6 +46,7 @@ def unlisted_endpoint(url: str) -> sa.Select[Any]:
     return sa.select(*e.c).where(e.c.tenant_id == BOUND_TENANT, e.c.url == url, e.c.is_listed.is_(False))
 
 
+@built_once
 def active_endpoints() -> sa.Select[Any]:
     return sa.select(*e.c).where(e.c.tenant_id == BOUND_TENANT, e.c.is_active, e.c.is_listed).order_by(e.c.id)
 

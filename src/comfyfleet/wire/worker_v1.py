@@ -75,6 +75,8 @@ class Registered(Struct, kw_only=True):
     lease_ttl_seconds: float
     heartbeat_interval_seconds: float
     leases: list[Rebound]
+    # Workflows that it may run and does not get, by slug: what it lacks for them.
+    lacks: dict[str, list[str]] = {}
 
 
 class Deregister(Request):
@@ -90,7 +92,7 @@ class Deregistered(Struct, kw_only=True):
 
 
 class Poll(Request):
-    """`warm`: structure hashes whose models are loaded. `poll_id`: sent again with it, a lost reply comes again."""
+    """`warm`: structure hashes of loaded models. `poll_id`: a lost reply comes again. `capabilities`: if changed."""
 
     providers: Annotated[list[Provider], Meta(min_length=1, max_length=2)] = field(
         default_factory=lambda: ["self_hosted"]
@@ -133,7 +135,10 @@ class Job(Struct, kw_only=True):
 
 
 class PollReply(Struct, kw_only=True):
+    """`draining`: an operator wants it gone. It finishes what it holds, takes nothing more, and signs off."""
+
     job: Job | None
+    draining: bool = False
 
 
 # ── heartbeat ──
@@ -175,11 +180,12 @@ class LeaseState(Struct, kw_only=True):
 
 
 class HeartbeatReply(Struct, kw_only=True):
-    """`lost`: stop these at once, and discard what they made."""
+    """`lost`: stop these at once, and discard what they made. `draining`: as in the reply to a poll."""
 
     leases: list[LeaseState]
     lost: list[UUID]
     heartbeat_interval_seconds: float
+    draining: bool = False
 
 
 # ── the end of a lease ──

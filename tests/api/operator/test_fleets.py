@@ -26,7 +26,14 @@ async def test_a_fleet_shows_what_it_may_run_and_who_is_there(depot: Depot) -> N
     await depot.register()
     found = await depot.ask("GET", f"/fleets/{depot.fleet.id}")
     assert found["assignments"] == [
-        {"workflow": "face-swap", "source": "fleet", "is_active": True, "workflow_is_active": True}
+        {
+            "workflow": "face-swap",
+            "source": "fleet",
+            "is_active": True,
+            "workflow_is_active": True,
+            "routed": True,
+            "why_not": [],
+        }
     ]
     assert {status: count for status, count in found["workers"].items() if count} == {"approved": 1}
     await depot.ask("GET", f"/fleets/{new_id()}", 404)
@@ -60,7 +67,7 @@ async def test_the_start_command_names_the_fleet_and_holds_no_secret(depot: Depo
     found = await depot.ask("GET", f"/fleets/{depot.fleet.id}/start-command")
     secret, *words = shlex.split(found["command"])
     assert secret == "COMFYFLEET_FLEET_SECRET=<paste a fleet secret>"
-    assert shlex.join(words) == "comfyfleet worker --url http://localhost --fleet video --stage production"
+    assert shlex.join(words) == "comfyfleet worker --control-plane http://localhost --fleet video --stage production"
 
 
 async def test_a_retired_secret_no_longer_registers(depot: Depot) -> None:

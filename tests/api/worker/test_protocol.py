@@ -395,6 +395,30 @@ async def test_a_worker_leaves_with_empty_hands_only(yard: Yard) -> None:
     assert (await worker.say("poll", 401))["code"] == "unauthenticated"
 
 
+async def test_a_worker_that_waits_is_told_at_once_that_an_operator_drains_it(yard: Yard) -> None:
+    worker = await yard.register()
+    assert (await worker.say("poll"))["draining"] is False
+    waiting = asyncio.create_task(worker.say("poll", wait_seconds=30))
+    await yard.parked(1)
+    async with yard.house.control_tx() as tx:
+        await fleet.move_worker(tx, "i-1", WorkerEvent.DRAIN)
+    yard.house.desk.worker_changed("i-1")
+    async with asyncio.timeout(20):
+        assert await waiting == {"job": None, "draining": True}
+        assert (await worker.say("poll", wait_seconds=30))["draining"] is True
+    assert (await worker.say("heartbeat"))["draining"] is True
+
+
+async def test_a_drain_that_another_process_made_is_heard_at_the_next_poll(yard: Yard) -> None:
+    """The command line tells nobody where there are no notices; what is remembered of a worker is minutes old then."""
+    worker = await yard.register()
+    await worker.say("poll")
+    async with yard.house.control_tx() as tx:
+        await fleet.move_worker(tx, "i-1", WorkerEvent.DRAIN)
+    async with asyncio.timeout(20):
+        assert (await worker.say("poll", wait_seconds=30))["draining"] is True
+
+
 async def test_a_drained_worker_gets_nothing_new_and_keeps_what_it_has(yard: Yard) -> None:
     worker = await yard.register()
     await yard.add()

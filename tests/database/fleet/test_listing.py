@@ -94,6 +94,7 @@ async def test_the_command_that_starts_a_worker_is_one_line_a_shell_reads_as_mea
     line = fleet.start_command(yard.fleet, control_plane_url="https://fleet.example.com", secret=Secret("cfs_x y"))
     assert shlex.split(line) == [
         "COMFYFLEET_FLEET_SECRET=cfs_x y",
-        *["comfyfleet", "worker", "--url", "https://fleet.example.com", "--fleet", "video", "--stage", "production"],
+        *["comfyfleet", "worker", "--control-plane", "https://fleet.example.com"],
+        *["--fleet", "video", "--stage", "production"],
     ]
     assert "<paste a fleet secret>" in shlex.split(fleet.start_command(yard.fleet, control_plane_url="http://x"))[0]

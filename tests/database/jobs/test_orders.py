@@ -90,6 +90,25 @@ async def test_c9_a_file_is_deleted_or_taken_and_never_both(atelier: Atelier) ->
         assert await atelier.broken() == []
 
 
+async def test_a_result_and_a_cancel_at_once_are_one_end_and_the_money_follows_it(atelier: Atelier) -> None:
+    """What runs may be done first, and is paid for then; what waits is over at once."""
+    for number in range(4):
+        job_id = (await atelier.order()).job.id
+        await atelier.relay()
+        grant = await atelier.lease()
+        made = await atelier.upload(grant)
+        both = [atelier.cancel_order(job_id), atelier.complete_with(grant, made)]
+        await asyncio.gather(*(both if number % 2 else reversed(both)))
+        await atelier.settle()
+        assert (await atelier.job(job_id)).status is JobStatus.COMPLETED
+        assert await atelier.money(job_id) == ["JOB_CONSUME", "JOB_RESERVE"]
+    waits = (await atelier.order()).job.id
+    assert (await atelier.cancel_order(waits)).status is JobStatus.CANCELLED
+    assert await atelier.money(waits) == ["JOB_REFUND", "JOB_RESERVE"]
+    assert await atelier.balance() == RICH - 4 * PRICE
+    assert await atelier.broken() == []
+
+
 async def test_an_effect_without_an_input_makes_the_video_that_shows_it(atelier: Atelier) -> None:
     atelier.effect = await an_effect(atelier.house, "dream", takes_input=False)
     placed = await atelier.order(video_id=None)

@@ -39,6 +39,17 @@ async def test_the_warm_one_goes_first() -> None:
     assert woken(cold) == [True]
 
 
+async def test_the_idle_one_goes_before_the_warm_one_that_is_busy() -> None:
+    """The busy one would only hold it until a heartbeat asks for it."""
+    room = WaitingRoom()
+    busy = room.park(WorkerId(new_id()), [(FLOW, "self_hosted")], ("hash-1",), idle=False)
+    idle = park(room)
+    room.wake(LANE)
+    assert woken(busy, idle) == [False, True]
+    room.wake(LANE)
+    assert woken(busy) == [True]
+
+
 async def test_nobody_is_woken_for_what_it_cannot_run() -> None:
     room = WaitingRoom()
     waiters = [park(room, OTHER), park(room, FLOW, provider="cloud")]

@@ -68,9 +68,14 @@ class BlockView(View):
 
 
 class AssignmentView(View):
-    """Workers get this workflow when both are active."""
+    """Workers get this workflow when both are active, and they have what it needs.
+
+    `why_not`: what keeps its jobs away; of a fleet only what holds for all of its workers.
+    """
 
     workflow: str
     source: str
     is_active: bool
     workflow_is_active: bool
+    routed: bool
+    why_not: list[str]

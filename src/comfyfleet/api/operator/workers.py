@@ -147,4 +147,5 @@ async def _move(house: House, actor: Actor, worker_id: str, event: WorkerEvent) 
         await fleet.move_worker(tx, worker_id, event)
         shown = (await fleet.show_worker(tx, worker_id)).worker
         await audit.record_action(tx, actor, Action(f"worker.{event}", worker_id), signer=house.chain)
+    house.desk.worker_changed(worker_id)
     return WorkerView.model_validate(shown)

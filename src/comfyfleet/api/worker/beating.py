@@ -8,7 +8,7 @@ from comfyfleet.api.worker.calls import Call
 from comfyfleet.api.worker.places import signed
 from comfyfleet.api.worker.polling import identified, proof
 from comfyfleet.dispatch import Beat, Extended
-from comfyfleet.fleet import Worker
+from comfyfleet.fleet import Worker, WorkerStatus
 from comfyfleet.kernel.errors import InvalidInput, LeaseLost
 from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.wire import worker_v1 as wire
@@ -34,6 +34,7 @@ async def heartbeat(call: Call) -> wire.HeartbeatReply:
         leases=[_state(call, worker, each, extended, urls) for each in held],
         lost=[each.dispatch_id for each in leases if each.dispatch_id not in extended],
         heartbeat_interval_seconds=call.house.queue_rules.heartbeat_interval_s,
+        draining=worker.status is WorkerStatus.DRAINING,
     )
 
 

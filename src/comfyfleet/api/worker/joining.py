@@ -1,5 +1,7 @@
 """Register and deregister: a worker joins, comes back, and leaves."""
 
+from collections.abc import Collection
+
 from comfyfleet import audit, dispatch, fleet, workflows
 from comfyfleet.api.worker.asg import is_known_instance
 from comfyfleet.api.worker.calls import Call
@@ -9,7 +11,7 @@ from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import Ended, Holder, LeaseProof
 from comfyfleet.fleet import NewWorker, Registration
 from comfyfleet.kernel.errors import Forbidden, InvalidInput, LeasesOpen
-from comfyfleet.kernel.ids import DispatchId
+from comfyfleet.kernel.ids import DispatchId, WorkflowId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.wire import worker_v1 as wire
 
@@ -28,6 +30,7 @@ async def register(call: Call) -> wire.Registered:
         tokens, returned = await _go_on(tx, said, made, call)
         await audit.record_worker_events(tx, [_event(said, made, call, checked=checked, rebound=len(tokens))])
         assigned = await fleet.allowed_workflows(tx, made.worker)
+        lacks = await _lacks(tx, said, assigned)
     call.house.desk.worker_changed(said.worker_id)
     call.house.desk.taken_back(returned)
     queue = call.house.queue_rules
@@ -43,7 +46,15 @@ async def register(call: Call) -> wire.Registered:
             wire.Rebound(dispatch_id=each, lease_token=token.reveal(), lease_seconds=queue.grace_s)
             for each, token in tokens.items()
         ],
+        lacks=lacks,
     )
+
+
+async def _lacks(tx: ControlTx, said: wire.Register, assigned: Collection[WorkflowId]) -> dict[str, list[str]]:
+    """So that the worker's own log says why it gets less than it was assigned."""
+    has = fleet.Capabilities.from_json(said.capabilities)
+    needs = (await fleet.needs_of(tx, assigned)).values()
+    return {each.slug: list(missing) for each in needs if (missing := fleet.lacks(each, has))}
 
 
 async def _require_instance(call: Call, worker_id: str) -> str:

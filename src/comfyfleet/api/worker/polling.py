@@ -10,7 +10,7 @@ from comfyfleet.api.worker.calls import Call
 from comfyfleet.api.worker.places import output_key, signed
 from comfyfleet.desk import Poll
 from comfyfleet.dispatch import Grant, Holder, LeaseProof
-from comfyfleet.fleet import Worker
+from comfyfleet.fleet import Worker, WorkerStatus
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.kernel.secret import Secret
@@ -25,6 +25,9 @@ async def poll(call: Call) -> wire.PollReply:
     asked, worker = await identified(call, wire.Poll)
     desk, rules = call.house.desk, call.house.queue_rules
     desk.presence.note(worker.id, current_load=asked.current_load)
+    if asked.capabilities:
+        await desk.change_capabilities(worker, asked.capabilities)
+    drained = worker.status is WorkerStatus.DRAINING
     slots = min(asked.max_concurrency, worker.max_concurrency)
     grant = await desk.poll(
         Poll(
@@ -35,10 +38,12 @@ async def poll(call: Call) -> wire.PollReply:
             poll_id=asked.poll_id,
             idle=asked.current_load < slots,
         ),
-        wait_s=asked.wait_seconds,
+        # One that drains has nothing to wait for; only what a lost reply held may still be its own.
+        wait_s=0.0 if drained else asked.wait_seconds,
     )
     if grant is None:
-        return wire.PollReply(job=None)
+        now = worker if drained else await desk.roster.identify(call.bearer(), asked.worker_id)
+        return wire.PollReply(job=None, draining=now.status is WorkerStatus.DRAINING)
     desk.starts.note(grant.dispatch_id)
     call.house.live.began(JobId(grant.dispatch_id), attempt=grant.attempt)
     return wire.PollReply(job=await _job(grant, call))

@@ -3,13 +3,12 @@
 import contextlib
 import socket
 
-import typer
 import uvloop
 from rich.console import Console
 
 from comfyfleet.api.app import build_app
 from comfyfleet.api.logs import configure_logs
-from comfyfleet.api.server import build_server
+from comfyfleet.api.server import Server, build_server
 from comfyfleet.bootstrap import (
     build_house,
     build_options,
@@ -20,14 +19,14 @@ from comfyfleet.bootstrap import (
 )
 from comfyfleet.cli.acting import os_user
 from comfyfleet.cli.database import upgrade_databases
-from comfyfleet.cli.serve import facts_of, listen, log_listening, panel, said
-from comfyfleet.cli.up.engine import EngineChild, engine_is_installed, engine_of
+from comfyfleet.cli.serve import listen, said
+from comfyfleet.cli.up.first_start import furnish
+from comfyfleet.cli.up.greet import greet
+from comfyfleet.cli.up.neighbours import Neighbours
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import SchemaTrouble
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import Settings, SettingsError, load_settings
-
-NO_ENGINE = "not installed: pip install 'comfyfleet\\[engine]', or --comfyui URL"
 
 
 def run_embedded(**given: object) -> None:
@@ -44,35 +43,27 @@ def run_embedded(**given: object) -> None:
 async def _run(settings: Settings, listener: socket.socket) -> None:
     make_private_folder(settings.home)
     tell_address(settings)
-    engine = engine_of(settings)
-    if engine is None:
-        await _serve(settings, listener, None)
-        return
-    engine.start()  # it comes up while the databases are made
+    neighbours = Neighbours(settings)
+    neighbours.start_engine()
     try:
-        await _serve(settings, listener, engine)
+        await _serve(settings, listener, neighbours)
     finally:
-        await engine.stop()
+        await neighbours.leave()
 
 
-async def _serve(settings: Settings, listener: socket.socket, engine: EngineChild | None) -> None:
+async def _serve(settings: Settings, listener: socket.socket, neighbours: Neighbours) -> None:
     house = build_house(settings)
     try:
         operator_key = await _prepare(house, settings)
-        comfyui = settings.comfyui or (await engine.url() if engine else None)
+        furnished = await furnish(house, settings.home) if neighbours.are_wanted else None
+        comfyui = await neighbours.comfyui()
     except BaseException:
         await house.close()
         raise
-    app = build_app(house, build_options(settings), upkeep=build_upkeep(house, settings))
-    server = build_server(
-        app,
-        host=settings.host,
-        port=settings.port,
-        grace_s=settings.shutdown_grace_s,
-        trusted_proxies=settings.trusted_proxies,
-        leave_first=engine.stop if engine else None,
-    )
-    _greet(settings, operator_key, comfyui)
+    server = _build_server(house, settings, neighbours)
+    greet(settings, operator_key, furnished, comfyui)
+    if furnished is not None and comfyui is not None:
+        neighbours.move_in(house, furnished, comfyui)
     await server.serve(sockets=[listener])
 
 
@@ -84,14 +75,12 @@ async def _prepare(house: House, settings: Settings) -> Secret:
     return await ensure_operator_key(house, settings.home / "operator.key", os_user())
 
 
-def _greet(settings: Settings, operator_key: Secret, comfyui: str | None) -> None:
-    log_listening(settings)
-    facts = facts_of(settings)
-    if settings.comfyui is not None:
-        facts.add_row("[dim]ComfyUI[/]", settings.comfyui)
-    elif settings.engine:
-        facts.add_row("[dim]engine[/]", comfyui or ("still starting" if engine_is_installed() else NO_ENGINE))
-    facts.add_row("[dim]operator key in[/]", str(settings.home / "operator.key"))
-    Console().print(panel(facts))
-    # Beside the box and past Rich: it must come out in one piece, whatever the width of the terminal.
-    typer.echo(f"operator key: {operator_key.reveal()}\n")
+def _build_server(house: House, settings: Settings, neighbours: Neighbours) -> Server:
+    return build_server(
+        build_app(house, build_options(settings), upkeep=build_upkeep(house, settings)),
+        host=settings.host,
+        port=settings.port,
+        grace_s=settings.shutdown_grace_s,
+        trusted_proxies=settings.trusted_proxies,
+        leave_first=neighbours.leave,
+    )

@@ -1,7 +1,8 @@
 """A command of ours in a process beside the server: started, listened to, started again when it dies, ended with us."""
 
 import asyncio
-import contextlib
+import json
+import logging
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ RESTART_S_MAX = 30.0
 # Up for so long, its next death is a new trouble and not the same one again.
 STEADY_S = 60.0
 LINE_BYTES_MAX = 64 * 1024
+LEVELS = {"debug": logging.DEBUG, "warning": logging.WARNING, "error": logging.ERROR, "critical": logging.CRITICAL}
 
 log = structlog.get_logger()
 
@@ -32,30 +34,37 @@ class Child:
         self._arguments, self._heard = arguments, heard
         self._process: Process | None = None
         self._keeping: asyncio.Task[None] | None = None
-
-    @property
-    def process_id(self) -> int | None:
-        return self._process.pid if self._process is not None else None
+        self._stopping = False
 
     def start(self) -> None:
         self._keeping = asyncio.create_task(self._keep(), name=f"keep-{self.name}")
 
     async def stop(self, within_s: Sequence[float]) -> None:
-        """One SIGTERM for each of the patiences, then SIGKILL."""
-        if self._keeping is None:
+        """One SIGTERM for each of the patiences, then SIGKILL. It is heard to its last word."""
+        keeping, self._keeping, self._stopping = self._keeping, None, True
+        if keeping is None:
             return
-        self._keeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._keeping
-        self._keeping = None
-        if self._process is not None:
-            await _end(self._process, within_s)
+        for patience_s in within_s:
+            if not self._send(signal.SIGTERM):
+                break
+            await asyncio.wait({keeping}, timeout=patience_s)
+        if not self._send(signal.SIGKILL):
+            keeping.cancel()  # dead already, and waiting to be started again
+        await asyncio.wait({keeping})
+
+    def _send(self, sign: signal.Signals) -> bool:
+        if self._process is None or self._process.returncode is not None:
+            return False
+        self._process.send_signal(sign)
+        return True
 
     async def _keep(self) -> None:
         pause_s = RESTART_S_MIN
         while True:
             began = time.monotonic()
             code = await self._run()
+            if self._stopping:
+                return
             if time.monotonic() - began > STEADY_S:
                 pause_s = RESTART_S_MIN
             log.error(f"{self.name}.died", code=code, again_in_s=pause_s)
@@ -85,7 +94,21 @@ class Child:
             line = raw.decode(errors="replace").rstrip()
             if self._heard is not None:
                 self._heard(line)
-            log.info(f"{self.name}.said", line=line)
+            _pass_on(self.name, line)
+
+
+def _pass_on(name: str, line: str) -> None:
+    """What is an event already stays one, in the words of whoever said it."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict) or not isinstance(said.get("event"), str):
+        log.info(f"{name}.said", line=line)
+        return
+    event, level = said.pop("event"), LEVELS.get(said.pop("level", ""), logging.INFO)
+    said.pop("timestamp", None)
+    log.log(level, event, **{**said, "process": name})
 
 
 async def _start(arguments: Sequence[str]) -> Process:
@@ -103,16 +126,3 @@ async def _start(arguments: Sequence[str]) -> Process:
         limit=LINE_BYTES_MAX,
         start_new_session=True,
     )
-
-
-async def _end(process: Process, within_s: Sequence[float]) -> None:
-    for patience_s in within_s:
-        if process.returncode is not None:
-            break
-        process.send_signal(signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience_s):
-                await process.communicate()
-    if process.returncode is None:
-        process.kill()
-    await process.communicate()  # its last words are read, or it would wait to be heard

@@ -21,7 +21,7 @@ class EngineChild:
     """On a free port, which it keeps when it is started again: the worker knows it by its address."""
 
     def __init__(self, folder: Path, port: int) -> None:
-        self._folder, self._port = folder, port
+        self.folder, self._port = folder, port
         self._url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.child = Child("engine", self._arguments, heard=self._listen_for_address)
 
@@ -39,7 +39,7 @@ class EngineChild:
         await self.child.stop([STOPS_WITHIN_S])
 
     def _arguments(self) -> list[str]:
-        return ["engine", "--host", HOST, "--port", str(self._port), "--dir", str(self._folder)]
+        return ["engine", "--host", HOST, "--port", str(self._port), "--dir", str(self.folder)]
 
     def _listen_for_address(self, line: str) -> None:
         if (said := ANNOUNCEMENT.match(line)) and not self._url.done():

@@ -27,7 +27,7 @@ from comfyfleet.comfy.cloud.submit import Submission
 from comfyfleet.comfy.cloud.upload import upload_file
 from comfyfleet.comfy.cloud.watch import JobWatch, Polling
 from comfyfleet.comfy.errors import OutputGone
-from comfyfleet.comfy.fetch import keep, words_of
+from comfyfleet.comfy.fetch import Tell, keep, words_of
 from comfyfleet.comfy.model import (
     OUTCOMES,
     Absent,
@@ -188,7 +188,7 @@ class CloudConnector:
             await self.cancel(job_id)
         return Failed(FailureClass.TIMEOUT, f"The job was not done within {deadline_s:g} s and has been cancelled.")
 
-    async def fetch(self, output: OutputFile, to: Path) -> FetchedFile:
+    async def fetch(self, output: OutputFile, to: Path, *, tell: Tell | None = None) -> FetchedFile:
         if output.text is not None:
             return await keep(output, to, words_of(output.text))
         for attempt in range(1, self._settings.fetches_max):

@@ -48,6 +48,8 @@ def find_placeholders(graph: Graph) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for node_id, node in graph.items():
         for name, value in node["inputs"].items():
+            if isinstance(value, str) and "{{" not in value:
+                continue  # most are such, and a graph is looked through for every job
             for placeholder in dict.fromkeys(_placeholders_in(value)):
                 found.setdefault(placeholder, []).append((node_id, name))
     return found

@@ -23,9 +23,12 @@ def list_outputs(graph: Graph, object_info: ObjectInfo | None = None) -> tuple[O
         class_type = str(node["class_type"])
         definition = find_definition(object_info, class_type) if object_info is not None else None
         if definition.is_output if definition else node_id not in consumed:
-            is_preview = class_type.startswith("Preview") or class_type == "MaskPreview"
-            found.append(OutputNode(node_id, class_type, title_of(node), is_preview))
+            found.append(OutputNode(node_id, class_type, title_of(node), is_preview(class_type)))
     return tuple(sorted(found, key=lambda each: each.is_preview))
+
+
+def is_preview(class_type: str) -> bool:
+    return class_type.startswith("Preview") or class_type == "MaskPreview"
 
 
 def title_of(node: object) -> str:

@@ -20,6 +20,7 @@ from comfyfleet.db.tables.dispatch import (
     waiting_reasons,
 )
 from comfyfleet.db.tables.fleet import (
+    capability_lists,
     comfyui_fleets,
     comfyui_workers,
     comfyui_workflow_fleets,
@@ -52,6 +53,7 @@ __all__ = [
     "audit_head",
     "audit_log",
     "candidates",
+    "capability_lists",
     "comfyui_fleets",
     "comfyui_workers",
     "comfyui_workflow_fleets",

@@ -58,12 +58,23 @@ comfyui_workers = sa.Table(
     sa.Column("takeovers_since", UtcTime(), nullable=True),
     sa.Column("last_seen_at", UtcTime(), nullable=False),
     created_at(),
+    # Of the long lists among its capabilities; none: it said none.
+    sa.Column("capability_digest", sa.Text(), nullable=True, index=True),
     one_of("status", ["pending", "approved", "draining", "revoked", "gone"]),
     one_of("registration_source", ["fleet"]),
     # The seeds' two columns say the same as the status: they are kept for whoever reads them.
     sa.CheckConstraint("is_approved = (status IN ('approved', 'draining'))", name="approved_follows_status"),
     sa.CheckConstraint("is_draining = (status = 'draining')", name="draining_follows_status"),
     sa.CheckConstraint("max_concurrency BETWEEN 1 AND 1000", name="max_concurrency"),
+)
+
+# Workers made from one image have thousands of node classes in common: what a digest names is kept once.
+capability_lists = sa.Table(
+    "capability_lists",
+    CENTRAL,
+    sa.Column("digest", sa.Text(), primary_key=True),
+    sa.Column("lists", Json, nullable=False),
+    created_at(),
 )
 
 worker_workflows = sa.Table(

@@ -7,11 +7,21 @@ from comfyfleet.db import ControlTx
 from comfyfleet.dispatch.matching import EVERY_STRUCTURE
 from comfyfleet.dispatch.model import Dispatch, Provider
 from comfyfleet.dispatch.waiting import sql
-from comfyfleet.dispatch.waiting.model import ALL_BLOCKED, NO_WORKER, KeptAway, Reason, Starving, Verdict, judge
+from comfyfleet.dispatch.waiting.model import (
+    ALL_BLOCKED,
+    NO_WORKER,
+    NONE_FIT,
+    KeptAway,
+    Reason,
+    Starving,
+    Verdict,
+    judge,
+)
 from comfyfleet.kernel.ids import LaneId, TenantId, WorkerId, new_id
 
 __all__ = [
     "ALL_BLOCKED",
+    "NONE_FIT",
     "NO_WORKER",
     "KeptAway",
     "Reason",

@@ -9,6 +9,7 @@ from comfyfleet.dispatch.model import Provider
 from comfyfleet.kernel.ids import LaneId, TenantId, WorkerId, WorkflowId
 
 NO_WORKER = "No worker that is online may run this workflow."
+NONE_FIT = "No worker that is online has all the nodes, weights and memory that this workflow needs."
 ALL_BLOCKED = "Every worker that may run this workflow failed at it lately."
 
 
@@ -50,10 +51,16 @@ class Verdict:
     probes: frozenset[tuple[WorkerId, str]] = frozenset()
 
 
-def judge(starving: Starving, able: Sequence[WorkerId], blocks: Mapping[WorkerId, Sequence[KeptAway]]) -> Verdict:
-    """Nothing to say when somebody may run it: then it only waits its turn."""
+def judge(
+    starving: Starving,
+    able: Sequence[WorkerId],
+    blocks: Mapping[WorkerId, Sequence[KeptAway]],
+    *,
+    some_lack: bool = False,
+) -> Verdict:
+    """Nothing to say when somebody may run it: then it only waits its turn. `some_lack`: others may, and cannot."""
     if not able:
-        return Verdict((Reason(starving.lane, None, NO_WORKER),))
+        return Verdict((Reason(starving.lane, None, NONE_FIT if some_lack else NO_WORKER),))
     reasons: list[Reason] = []
     probes: set[tuple[WorkerId, str]] = set()
     for tenant_id in sorted(starving.tenant_ids):

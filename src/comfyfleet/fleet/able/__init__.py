@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet.able import sql
+from comfyfleet.fleet.needs import CapabilityBook, lacks, needs_of
 from comfyfleet.kernel.ids import WorkerId, WorkflowId
 
 # Silent for longer, a worker is not counted on; it polls and sends heartbeats far more often.
@@ -13,15 +15,49 @@ SEEN_WITHIN_S = 180.0
 Routing = tuple[WorkflowId, str]  # a workflow and a provider
 
 
-async def able_workers(
-    tx: ControlTx, workflow_ids: Collection[WorkflowId], *, seen_s: float = SEEN_WITHIN_S
-) -> dict[Routing, set[WorkerId]]:
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Workers that may run it: those that can, and what the others lack."""
+
+    able: set[WorkerId] = field(default_factory=set)
+    lacking: dict[WorkerId, tuple[str, ...]] = field(default_factory=dict)
+
+
+async def find_candidates(
+    tx: ControlTx,
+    workflow_ids: Collection[WorkflowId],
+    *,
+    seen_s: float = SEEN_WITHIN_S,
+    book: CapabilityBook | None = None,
+) -> dict[Routing, Candidates]:
     """Approved and heard of lately, by what they may run: their fleet's active assignments and their own."""
-    found: dict[Routing, set[WorkerId]] = defaultdict(set)
+    found: dict[Routing, Candidates] = defaultdict(Candidates)
     if not workflow_ids:
         return found
-    for statement in (sql.able_by_fleet, sql.able_by_name):
-        for row in await tx.all(statement(sorted(workflow_ids), seen_s=seen_s)):
-            for provider in row.providers:
-                found[WorkflowId(row.workflow_id), str(provider)].add(WorkerId(row.id))
+    statements = (sql.able_by_fleet, sql.able_by_name)
+    rows = [row for each in statements for row in await tx.all(each(sorted(workflow_ids), seen_s=seen_s))]
+    book = book or CapabilityBook()
+    await book.know(tx, {row.capability_digest for row in rows})
+    needs = await needs_of(tx, {WorkflowId(row.workflow_id) for row in rows})
+    for row in rows:
+        needed = needs.get(WorkflowId(row.workflow_id))
+        missing = lacks(needed, book[row.capability_digest]) if needed else ()
+        for provider in row.providers:
+            candidates = found[WorkflowId(row.workflow_id), str(provider)]
+            if missing:
+                candidates.lacking[WorkerId(row.id)] = missing
+            else:
+                candidates.able.add(WorkerId(row.id))
     return found
+
+
+async def able_workers(
+    tx: ControlTx,
+    workflow_ids: Collection[WorkflowId],
+    *,
+    seen_s: float = SEEN_WITHIN_S,
+    book: CapabilityBook | None = None,
+) -> dict[Routing, set[WorkerId]]:
+    """Those that may and can."""
+    found = await find_candidates(tx, workflow_ids, seen_s=seen_s, book=book)
+    return defaultdict(set, {routing: each.able for routing, each in found.items()})

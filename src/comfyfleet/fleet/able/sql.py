@@ -25,7 +25,7 @@ def _able(
 ) -> sa.Select[Any]:
     asked = batch_rows("asked", {"workflow_id": sa.Uuid()}, [{"workflow_id": each} for each in workflow_ids])
     return (
-        sa.select(w.c.id, allowing.c.workflow_id, w.c.providers)
+        sa.select(w.c.id, allowing.c.workflow_id, w.c.providers, w.c.capability_digest)
         .select_from(asked)
         .join(workflows, sa.and_(workflows.c.id == asked.c.workflow_id, workflows.c.is_active))
         .join(allowing, allowing.c.workflow_id == workflows.c.id)

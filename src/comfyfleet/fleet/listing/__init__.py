@@ -1,14 +1,14 @@
 """Operators look: who works, on what, since when."""
 
-from typing import Literal
-
-from sqlalchemy import Executable
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet.fleets import get_fleet
 from comfyfleet.fleet.lifecycle import WorkerStatus
 from comfyfleet.fleet.listing import sql
 from comfyfleet.fleet.listing.model import Assignment, FleetDetail, ListedWorker, WorkerDetail, WorkerFilter
+from comfyfleet.fleet.needs import Capabilities, CapabilityBook, Needs, lacks, needs_of
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import FleetId
 from comfyfleet.kernel.page import Page, PageRequest
@@ -24,6 +24,8 @@ __all__ = [
     "show_worker",
 ]
 
+Source = Literal["fleet", "own"]
+
 
 async def list_workers(tx: ControlTx, request: PageRequest, wanted: WorkerFilter) -> Page[ListedWorker]:
     """Newest first."""
@@ -37,9 +39,9 @@ async def show_worker(tx: ControlTx, worker_id: str) -> WorkerDetail:
     row = await tx.maybe(sql.worker_by_name(worker_id))
     if row is None:
         raise NotFound("worker", worker_id)
-    assignments = await _assignments(tx, sql.own_assignments(row.id), "own")
+    rows: list[tuple[Source, Any]] = [("own", each) for each in await tx.all(sql.own_assignments(row.id))]
     if row.fleet_id is not None:
-        assignments = await _assignments(tx, sql.assignments_of_fleet(row.fleet_id), "fleet") + assignments
+        rows = [("fleet", each) for each in await tx.all(sql.assignments_of_fleet(row.fleet_id))] + rows
     return WorkerDetail(
         worker=ListedWorker.from_row(row),
         address=row.address,
@@ -47,7 +49,7 @@ async def show_worker(tx: ControlTx, worker_id: str) -> WorkerDetail:
         takeovers=row.takeovers,
         providers=row.providers,
         capabilities=row.capabilities,
-        assignments=assignments,
+        assignments=await _judged(tx, row, rows),
     )
 
 
@@ -56,13 +58,32 @@ async def show_fleet(tx: ControlTx, fleet_id: FleetId) -> FleetDetail:
     counted = {WorkerStatus(row.status): row.workers for row in await tx.all(sql.workers_by_status(fleet_id))}
     return FleetDetail(
         fleet=await get_fleet(tx, fleet_id),
-        assignments=await _assignments(tx, sql.assignments_of_fleet(fleet_id), "fleet"),
+        assignments=[_assignment(row, "fleet") for row in await tx.all(sql.assignments_of_fleet(fleet_id))],
         workers={status: counted.get(status, 0) for status in WorkerStatus},
     )
 
 
-async def _assignments(tx: ControlTx, statement: Executable, source: Literal["fleet", "own"]) -> list[Assignment]:
+async def _judged(tx: ControlTx, worker: Any, rows: Sequence[tuple[Source, Any]]) -> list[Assignment]:
+    """Each with what keeps its jobs from this worker."""
+    book = CapabilityBook()
+    await book.know(tx, [worker.capability_digest])
+    needs = await needs_of(tx, {row.id for _, row in rows})
     return [
-        Assignment(row.slug, source, is_active=bool(row.is_active), workflow_is_active=row.workflow_is_active)
-        for row in await tx.all(statement)
+        _assignment(row, source, needs=needs.get(row.id), has=book[worker.capability_digest], worker=worker)
+        for source, row in rows
     ]
+
+
+def _assignment(
+    row: Any, source: Source, *, needs: Needs | None = None, has: Capabilities | None = None, worker: Any = None
+) -> Assignment:
+    why_not = [] if row.is_active else ["its assignment is not active"]
+    if not row.workflow_is_active:
+        why_not.append("the workflow is not active")
+    if worker is not None and worker.status != WorkerStatus.APPROVED:
+        why_not.append(f"the worker is {worker.status}")
+    if needs is not None and worker is not None:
+        if needs.provider not in worker.providers:
+            why_not.append(f"it runs on {needs.provider}, which this worker does not offer")
+        why_not += [f"the worker lacks {each}" for each in lacks(needs, has)]
+    return Assignment(row.slug, source, bool(row.is_active), row.workflow_is_active, tuple(why_not))

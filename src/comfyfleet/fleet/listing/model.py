@@ -48,12 +48,20 @@ class ListedWorker:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A workflow that a worker may run: by its fleet, or by its own word. Work comes only when both are active."""
+    """A workflow that a worker may run: by its fleet, or by its own word. Work comes only when both are active.
+
+    `why_not`: what keeps its jobs from this worker, in words; of a fleet only what holds for all of its workers.
+    """
 
     workflow: str
     source: Literal["fleet", "own"]
     is_active: bool
     workflow_is_active: bool
+    why_not: tuple[str, ...] = ()
+
+    @property
+    def routed(self) -> bool:
+        return not self.why_not
 
 
 @dataclass(frozen=True, slots=True)

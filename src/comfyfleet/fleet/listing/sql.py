@@ -47,7 +47,7 @@ def _workers() -> sa.Select[Any]:
 
 def assignments_of_fleet(fleet_id: FleetId) -> sa.Select[Any]:
     return (
-        sa.select(workflows.c.slug, a.c.is_active, workflows.c.is_active.label("workflow_is_active"))
+        sa.select(workflows.c.id, workflows.c.slug, a.c.is_active, workflows.c.is_active.label("workflow_is_active"))
         .join(a, a.c.workflow_id == workflows.c.id)
         .where(a.c.fleet_id == fleet_id)
         .order_by(workflows.c.slug)
@@ -57,7 +57,12 @@ def assignments_of_fleet(fleet_id: FleetId) -> sa.Select[Any]:
 def own_assignments(row_id: WorkerId) -> sa.Select[Any]:
     own = worker_workflows
     return (
-        sa.select(workflows.c.slug, sa.true().label("is_active"), workflows.c.is_active.label("workflow_is_active"))
+        sa.select(
+            workflows.c.id,
+            workflows.c.slug,
+            sa.true().label("is_active"),
+            workflows.c.is_active.label("workflow_is_active"),
+        )
         .join(own, own.c.workflow_id == workflows.c.id)
         .where(own.c.worker_id == row_id)
         .order_by(workflows.c.slug)

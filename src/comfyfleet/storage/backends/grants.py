@@ -1,7 +1,7 @@
 """What a signed URL of the local store allows, and the token that says so. Any replica can check it."""
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from itsdangerous import BadData, URLSafeSerializer
@@ -58,7 +58,9 @@ class GrantSigner:
         )
 
     def sign(self, grant: Grant) -> str:
-        token = self._serializer.dumps([METHODS[type(grant)], asdict(grant)])
+        # By hand: `asdict` takes half the time of a signature, and every lease is given one.
+        fields = {name: getattr(grant, name) for name in grant.__slots__}
+        token = self._serializer.dumps([METHODS[type(grant)], fields])
         return token if isinstance(token, str) else token.decode()
 
     def open(self, token: str, *, now_s: float) -> Grant:

@@ -66,7 +66,7 @@ async def authenticate_key(tx: ControlTx, presented: Secret) -> KeyProof:
     mark, _, rest = presented.reveal().partition("_")
     prefix, _, _ = rest.partition("_")
     row = (
-        await tx.maybe(sql.live_key(prefix, touch_every_s=TOUCH_EVERY_S))
+        await tx.maybe(sql.live_key(touch_every_s=TOUCH_EVERY_S), prefix=prefix)
         if mark == KEY_MARK and _is_hex(prefix)
         else None
     )

@@ -7,6 +7,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import api_keys, one_time_links, tenants, users, web_sessions
 from comfyfleet.db.types import UtcTime
 from comfyfleet.kernel.ids import KeyId, LinkId, SessionId, UserId, new_id
@@ -60,7 +61,8 @@ def _earlier(lifetime_s: float | None, not_after: datetime | None) -> Any:
     return sa.case((wanted < latest, wanted), else_=latest)
 
 
-def live_key(prefix: str, *, touch_every_s: float) -> sa.Select[Any]:
+@built_once
+def live_key(*, touch_every_s: float) -> sa.Select[Any]:
     """The key and its caller, if the key is neither revoked nor expired and its user is not disabled.
 
     An invited user has chosen no password yet; a key that was made for them works all the same.
@@ -77,7 +79,7 @@ def live_key(prefix: str, *, touch_every_s: float) -> sa.Select[Any]:
         .join(users, users.c.id == api_keys.c.user_id)
         .outerjoin(tenants, tenants.c.id == users.c.tenant_id)
         .where(
-            api_keys.c.prefix == prefix,
+            api_keys.c.prefix == sa.bindparam("prefix"),
             *_key_lives(),
         )
     )

@@ -1,6 +1,10 @@
 """Look effects up, with what they run."""
 
 from collections.abc import Collection, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import sqlalchemy as sa
 
 from comfyfleet.db import ControlTx
 from comfyfleet.kernel.errors import EffectUnavailable, FleetError, NotFound
@@ -21,10 +25,15 @@ async def find_offer(tx: ControlTx, slug: str) -> Offer:
 
 async def find_published(tx: ControlTx, name: str | EffectId) -> Offer:
     """By slug or id. One that is not published is unknown to users."""
-    row = await tx.maybe(sql.by_slug(name) if isinstance(name, str) else sql.by_id(name))
-    if row is None or not row.is_published:
+    row = await tx.maybe(sql.offer(by="slug" if isinstance(name, str) else "id"), name=name)
+    if row is None or not row.effects_is_published:
         raise NotFound("effect", name)
-    return (await _offers(tx, [Effect.from_row(row)]))[0]
+    is_there = row.workflow_versions_workflow_id is not None
+    return Offer(
+        Effect.from_row(_part(row, sql.e)),
+        Workflow.from_row(_part(row, sql.w)),
+        Version.from_row(_part(row, sql.v)) if is_there else None,
+    )
 
 
 async def take_offer(tx: ControlTx, name: str | EffectId) -> tuple[Offer, Version]:
@@ -58,3 +67,8 @@ async def _offers(tx: ControlTx, found: Sequence[Effect]) -> list[Offer]:
     workflows = {row.id: Workflow.from_row(row) for row in await tx.all(sql.workflows_of(ids))}
     versions = {row.workflow_id: Version.from_row(row) for row in await tx.all(sql.versions_in_force(ids))}
     return [Offer(each, workflows[each.workflow_id], versions.get(each.workflow_id)) for each in found]
+
+
+def _part(row: Any, table: sa.Table) -> Any:
+    """Of an offer's row, one table's own."""
+    return SimpleNamespace(**{column.name: getattr(row, f"{table.name}_{column.name}") for column in table.c})

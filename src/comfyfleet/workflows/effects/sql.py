@@ -1,11 +1,12 @@
 """Statements over effects."""
 
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import insert_once, now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import effects, workflow_versions, workflows
 from comfyfleet.kernel.ids import EffectId, WorkflowId, new_id
 from comfyfleet.workflows.effects.model import NewEffect
@@ -36,10 +37,6 @@ def by_slug(slug: str) -> sa.Select[Any]:
     return sa.select(*e.c).where(e.c.slug == slug)
 
 
-def by_id(effect_id: EffectId) -> sa.Select[Any]:
-    return sa.select(*e.c).where(e.c.id == effect_id)
-
-
 def by_slugs(slugs: list[str]) -> sa.Select[Any]:
     return sa.select(*e.c).where(e.c.slug.in_(slugs))
 
@@ -58,13 +55,29 @@ def published_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
     return effect_page(after=after, rows=rows).where(e.c.is_published)
 
 
+@built_once
+def offer(*, by: Literal["slug", "id"]) -> sa.Select[Any]:
+    """What is asked for with every order: the effect, its workflow and the version in force, in one row. A column is
+    named after its table too; a version that is not there is all empty."""
+    columns = [column.label(f"{table.name}_{column.name}") for table in (e, w, v) for column in table.c]
+    return (
+        sa.select(*columns)
+        .join(w, w.c.id == e.c.workflow_id)
+        .outerjoin(v, _is_in_force())
+        .where(e.c[by] == sa.bindparam("name"))
+    )
+
+
 def workflows_of(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
     return sa.select(*w.c).where(w.c.id.in_(workflow_ids))
 
 
 def versions_in_force(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
-    in_force = sa.and_(v.c.workflow_id == w.c.id, v.c.version == w.c.version)
-    return sa.select(*v.c).join(w, in_force).where(w.c.id.in_(workflow_ids))
+    return sa.select(*v.c).join(w, _is_in_force()).where(w.c.id.in_(workflow_ids))
+
+
+def _is_in_force() -> sa.ColumnElement[bool]:
+    return sa.and_(v.c.workflow_id == w.c.id, v.c.version == w.c.version)
 
 
 def change_effect(

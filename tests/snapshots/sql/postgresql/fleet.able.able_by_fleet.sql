@@ -1,4 +1,4 @@
-SELECT comfyui_workers.id, comfyui_workflow_fleets.workflow_id, comfyui_workers.providers
+SELECT comfyui_workers.id, comfyui_workflow_fleets.workflow_id, comfyui_workers.providers, comfyui_workers.capability_digest
 FROM (SELECT *
 FROM jsonb_to_recordset(CAST(%(rows_workflow_id)s::VARCHAR AS jsonb)) AS r(workflow_id UUID)) AS asked
 JOIN workflows ON workflows.id = asked.workflow_id

@@ -2,5 +2,5 @@ SELECT ai_jobs.id
 FROM ai_jobs
 WHERE ai_jobs.tenant_id = %(bound_tenant_id)s::UUID
 AND ai_jobs.status IN (__[POSTCOMPILE_active])
-AND ai_jobs.user_id = %(user_id_1)s::UUID
+AND ai_jobs.user_id = %(user_id)s::UUID
 LIMIT %(param_1)s::INTEGER

@@ -3,7 +3,7 @@ FROM api_keys
 JOIN users ON users.id = api_keys.user_id
 LEFT OUTER
 JOIN tenants ON tenants.id = users.tenant_id
-WHERE api_keys.prefix = %(prefix_1)s::VARCHAR
+WHERE api_keys.prefix = %(prefix)s::VARCHAR
 AND api_keys.revoked_at IS NULL
 AND (api_keys.expires_at IS NULL OR api_keys.expires_at > (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_2)s)))
 AND users.status != %(status_1)s::VARCHAR

@@ -1,4 +1,4 @@
-SELECT comfyui_workers.id, comfyui_workflow_fleets.workflow_id, comfyui_workers.providers
+SELECT comfyui_workers.id, comfyui_workflow_fleets.workflow_id, comfyui_workers.providers, comfyui_workers.capability_digest
 FROM (SELECT replace(json_extract(value, '$.workflow_id'), '-', '') AS workflow_id
 FROM json_each(?)) AS asked
 JOIN workflows ON workflows.id = asked.workflow_id

@@ -1,3 +1,3 @@
-SELECT workflows.id
+SELECT workflows.id, workflows.version
 FROM workflows
 WHERE workflows.is_active = 1

@@ -1,0 +1,90 @@
+"""Who lives beside the control plane of `up`: the engine or somebody's ComfyUI, a worker on it, and at first a
+painter of previews. They leave in that order's reverse, while the control plane is still there for them."""
+
+import asyncio
+import contextlib
+
+import structlog
+
+from comfyfleet.bootstrap import address_of
+from comfyfleet.cli.acting import os_user
+from comfyfleet.cli.up.child import Child
+from comfyfleet.cli.up.engine import EngineChild, engine_of
+from comfyfleet.cli.up.first_start import Furnished
+from comfyfleet.demo.previews import draw_previews
+from comfyfleet.demo.seed import FLEET, STAGE
+from comfyfleet.house import House
+from comfyfleet.settings import Settings
+
+WORKER_ID = "up"
+# The first is for what it runs now; at the second it gives everything back at once.
+WORKER_STOPS_WITHIN_S = (1.0, 5.0)
+
+log = structlog.get_logger()
+
+
+class Neighbours:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._engine: EngineChild | None = None
+        self._worker: Child | None = None
+        self._painting: asyncio.Task[None] | None = None
+
+    @property
+    def are_wanted(self) -> bool:
+        return self._settings.engine or self._settings.comfyui is not None
+
+    def start_engine(self) -> None:
+        """First of all: it comes up while the databases are made."""
+        self._engine = engine_of(self._settings)
+        if self._engine is not None:
+            self._engine.start()
+
+    async def comfyui(self) -> str | None:
+        """Where jobs can run; None: nowhere."""
+        if self._settings.comfyui is not None:
+            return self._settings.comfyui
+        return await self._engine.url() if self._engine is not None else None
+
+    def move_in(self, house: House, furnished: Furnished, comfyui: str) -> None:
+        """When the control plane listens."""
+        self._worker = Child("worker", lambda: self._worker_arguments(furnished, comfyui))
+        self._worker.start()
+        if furnished.demo_key is not None:
+            self._painting = asyncio.create_task(_paint(house, comfyui), name="paint-previews")
+
+    async def leave(self) -> None:
+        if self._painting is not None:
+            self._painting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._painting
+        if self._worker is not None:
+            await self._worker.stop(WORKER_STOPS_WITHIN_S)
+        if self._engine is not None:
+            await self._engine.stop()
+
+    def _worker_arguments(self, furnished: Furnished, comfyui: str) -> list[str]:
+        home = self._settings.home.resolve()
+        arguments = {
+            "--control-plane": address_of(self._settings),
+            "--fleet-secret-file": furnished.fleet_secret.resolve(),
+            "--fleet": FLEET,
+            "--stage": STAGE,
+            "--worker-id": WORKER_ID,
+            "--server": comfyui,
+            "--home": home,
+            "--port": 0,
+            "--log-format": "json",
+            "--log-level": self._settings.log_level,
+        }
+        if self._engine is not None:
+            arguments["--comfyui-dir"] = self._engine.folder
+        return ["worker", *(str(word) for pair in arguments.items() for word in pair)]
+
+
+async def _paint(house: House, comfyui: str) -> None:
+    """Nice to have, and no more: whatever goes wrong is told, and the next start tries again."""
+    try:
+        await draw_previews(house, os_user(), comfyui)
+    except Exception:
+        log.exception("demo.previews_failed")

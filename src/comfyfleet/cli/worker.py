@@ -1,0 +1,17 @@
+"""`comfyfleet worker`: the agent beside ComfyUI."""
+
+from pathlib import Path
+
+import uvloop
+
+from comfyfleet.api.logs import configure_logs
+from comfyfleet.settings import Settings
+from comfyfleet.worker.load_options import load_worker_settings
+from comfyfleet.worker.run import run_worker
+
+
+def start_worker(config: Path | None, **given: object) -> None:
+    said = {name: value for name, value in given.items() if value not in (None, [], ())}
+    settings = load_worker_settings(config, also_known=Settings.model_fields, **said)
+    configure_logs(settings.log_format, settings.log_level)
+    uvloop.run(run_worker(settings))

@@ -1,0 +1,229 @@
+"""The client that awaits. The same words as the one that blocks."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from uuid import UUID
+
+import httpx2
+
+from comfyfleet.client import download, jobs, order, upload
+from comfyfleet.client.access import Access
+from comfyfleet.client.ask import ATTEMPTS_MAX, Patience
+from comfyfleet.client.blocking import OnProgress, silent
+from comfyfleet.client.events import Event
+from comfyfleet.client.follow import follow_job
+from comfyfleet.client.hands import AsyncHands
+from comfyfleet.client.model import Effect, Job, Output, Page, SavedOutput, Video, Wallet
+from comfyfleet.client.order import Order, merged
+from comfyfleet.client.result import Made
+from comfyfleet.client.source import Given, read_source
+from comfyfleet.client.steps import Flow, Play, Tell
+from comfyfleet.client.transport import client_options
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AsyncResult(Made):
+    _client: "AsyncClient" = field(repr=False, compare=False)
+
+    async def save(self, folder: str | Path = ".", *, on_progress: OnProgress = silent) -> list[SavedOutput]:
+        """All outputs, under their own names. Nothing that is there is overwritten."""
+        return await self._client.save(self.job, folder, on_progress=on_progress)
+
+
+class AsyncClient:
+    """`async with AsyncClient() as fleet: result = await fleet.run("old-film", "clip.mp4", grain=0.4)`
+
+    The address comes from COMFYFLEET_URL, the key from COMFYFLEET_API_KEY.
+    """
+
+    def __init__(self, url: str | None = None, key: str | None = None, *, attempts_max: int = ATTEMPTS_MAX) -> None:
+        self._access, self._patience = Access(url, key), Patience(attempts_max)
+        self._http = httpx2.AsyncClient(**client_options())
+        self.jobs = AsyncJobs(self)
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._access.url!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    # ── effects ──
+
+    async def run(
+        self,
+        effect: str | UUID,
+        input: Given | UUID | None = None,
+        *,
+        on_progress: OnProgress = silent,
+        wait_s: float | None = None,
+        previews: bool = False,
+        input_name: str | None = None,
+        idempotency_key: str | None = None,
+        priority: int = 0,
+        webhook_url: str | None = None,
+        properties: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> AsyncResult:
+        """Upload, order, wait. `input` is a path, bytes, or the id of a video; `more` are the effect's properties.
+
+        Raises JobFailed, JobCancelled, after `wait_s` seconds StillRunning, or what the server refuses.
+        """
+        wanted = Order(effect, input, merged(properties, more), input_name, idempotency_key, priority, webhook_url)
+        flow = order.run(wanted, self._patience, on_progress, wait_s=wait_s, previews=previews)
+        return AsyncResult(await self._play(flow, on_progress), self)
+
+    async def submit(
+        self,
+        effect: str | UUID,
+        input: Given | UUID | None = None,
+        *,
+        on_progress: OnProgress = silent,
+        input_name: str | None = None,
+        idempotency_key: str | None = None,
+        priority: int = 0,
+        webhook_url: str | None = None,
+        properties: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> Job:
+        """As `run`, without the wait. A property that is called like an option goes into `properties`."""
+        wanted = Order(effect, input, merged(properties, more), input_name, idempotency_key, priority, webhook_url)
+        return await self._play(order.submit(wanted, self._patience, on_progress), on_progress)
+
+    async def effects(self) -> list[Effect]:
+        """Everything that can be ordered, newest first."""
+        rows = self._rows(lambda cursor: jobs.list_effects(self._patience, cursor=cursor, limit=100))
+        return [row async for row in rows]
+
+    async def effect(self, slug: str) -> Effect:
+        return await self._play(jobs.read_effect(slug, self._patience))
+
+    # ── jobs ──
+
+    async def job(self, job_id: str | UUID) -> Job:
+        return await self._play(jobs.read_job(job_id, self._patience))
+
+    def watch(
+        self, job_id: str | UUID, *, wait_s: float | None = None, previews: bool = False
+    ) -> AsyncGenerator[Event, None]:
+        """What happens to a job, until it is over; from the beginning, as far as it is remembered."""
+        return self._events(Play(follow_job(job_id, wait_s=wait_s, previews=previews)))
+
+    async def wait(
+        self,
+        job_id: str | UUID,
+        *,
+        on_progress: OnProgress = silent,
+        wait_s: float | None = None,
+        previews: bool = False,
+    ) -> AsyncResult:
+        """Raises JobFailed, JobCancelled, or after `wait_s` seconds StillRunning: then the job goes on."""
+        return AsyncResult(await self._play(order.wait(job_id, wait_s=wait_s, previews=previews), on_progress), self)
+
+    async def cancel(self, job_id: str | UUID) -> Job:
+        """Queued: over and refunded at once. Running: its worker hears of it soon, and may be done first."""
+        return await self._play(jobs.cancel_job(job_id, self._patience))
+
+    async def retry(self, job_id: str | UUID, *, idempotency_key: str | None = None) -> Job:
+        """The same again, as a new job."""
+        return await self._play(jobs.retry_job(job_id, self._patience, idempotency_key=idempotency_key))
+
+    async def save(self, job: Job, folder: str | Path = ".", *, on_progress: OnProgress = silent) -> list[SavedOutput]:
+        """All outputs of a job, under their own names. Nothing that is there is overwritten."""
+        return await self._play(download.save_outputs(job.outputs, Path(folder), self._patience, on_progress))
+
+    async def download(self, output: Output, to: str | Path, *, on_progress: OnProgress = silent) -> SavedOutput:
+        """One output, to this very file."""
+        return await self._play(download.save_output(output, Path(to), self._patience, on_progress))
+
+    # ── the rest ──
+
+    async def upload(
+        self,
+        given: Given,
+        *,
+        name: str | None = None,
+        media_type: str | None = None,
+        title: str | None = None,
+        on_progress: OnProgress = silent,
+    ) -> Video:
+        """A picture or a film, for any number of jobs."""
+        source = await asyncio.to_thread(read_source, given, name=name, media_type=media_type)
+        return await self._play(upload.upload_video(source, self._patience, on_progress, title=title))
+
+    async def wallet(self) -> Wallet:
+        return await self._play(jobs.read_wallet(self._patience))
+
+    # ── performing ──
+
+    async def _play(self, flow: Flow[T], on_progress: OnProgress = silent) -> T:
+        play = Play(flow)
+        async with aclosing(self._events(play)) as events:
+            async for event in events:
+                on_progress(event)
+        return play.result
+
+    async def _events(self, play: Play[Any]) -> AsyncGenerator[Event, None]:
+        hands = AsyncHands(self._http, self._access)
+        try:
+            while (step := play.step) is not None:
+                if isinstance(step, Tell):
+                    yield step.event
+                    play.take(None)
+                    continue
+                try:
+                    outcome = await hands.perform(step)
+                except Exception as error:
+                    play.fail(error)
+                else:
+                    play.take(outcome)
+        finally:
+            await hands.close()
+            play.close()
+
+    async def _rows(self, ask: Callable[[str | None], Flow[Page[T]]]) -> AsyncIterator[T]:
+        cursor: str | None = None
+        while True:
+            page = await self._play(ask(cursor))
+            for row in page.rows:
+                yield row
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+
+class AsyncJobs:
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    def list(self, *, status: str | None = None, effect_id: str | None = None, limit: int = 50) -> AsyncIterator[Job]:
+        """One's own, newest first, all of them: a page of `limit` rows is asked for when the one before is used up."""
+        return self._client._rows(
+            lambda cursor: jobs.list_jobs(
+                self._client._patience, cursor=cursor, status=status, effect_id=effect_id, limit=limit
+            )
+        )
+
+    async def page(
+        self, cursor: str | None = None, *, status: str | None = None, effect_id: str | None = None, limit: int = 50
+    ) -> Page[Job]:
+        flow = jobs.list_jobs(self._client._patience, cursor=cursor, status=status, effect_id=effect_id, limit=limit)
+        return await self._client._play(flow)
+
+    async def delete(self, job_id: str | UUID) -> None:
+        """Throw away a job that has ended, with what it made."""
+        await self._client._play(jobs.delete_job(job_id, self._client._patience))

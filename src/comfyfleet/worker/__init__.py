@@ -1,0 +1,1 @@
+"""The agent beside ComfyUI: polls, leases, fetches, runs, uploads, completes, and leaves in good order."""

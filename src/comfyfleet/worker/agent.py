@@ -1,0 +1,310 @@
+"""The map of the worker: which loops run, and how they stop.
+
+heartbeat (thread)   keeps every lease alive, hears what is lost, cancelled, wanted back
+poll loop            leases while there is room
+job tasks            one each, from lease to ending
+reporter             progress to whoever watches
+pulse                tells the heartbeat's thread that this loop is alive
+rejoin               registers again when the token is no longer one
+leave                once a notice has come: what is ahead goes back, what runs may finish if time allows
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import structlog
+
+from comfyfleet.comfy.connector import Connector
+from comfyfleet.kernel.errors import FleetError, Superseded
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.wire import worker_v1 as wire
+from comfyfleet.worker.assets import AssetCache
+from comfyfleet.worker.beat import Heartbeat, interval_s
+from comfyfleet.worker.clean import WorkFolders
+from comfyfleet.worker.control import BeatClient, ControlClient, Session, insist
+from comfyfleet.worker.events import Reporter
+from comfyfleet.worker.interruption.model import OPERATOR_DRAIN, Notice
+from comfyfleet.worker.journal import Entry, Journal
+from comfyfleet.worker.leases import LeaseBook, Word
+from comfyfleet.worker.leave import Leaving
+from comfyfleet.worker.options import WorkerSettings
+from comfyfleet.worker.poll_loop import PollLoop
+from comfyfleet.worker.resume import resume
+from comfyfleet.worker.room import RoomLimits, make_room
+from comfyfleet.worker.servers import Servers
+from comfyfleet.worker.telemetry import Phase, Telemetry
+from comfyfleet.worker.tools import Tools
+from comfyfleet.worker.transfer import Transfer
+from comfyfleet.worker.under_way import UnderWay
+
+PULSE_S = 1.0
+DEREGISTER_S = 5.0
+GIVE_UP_S = 20.0
+LEAVE_AT_LAST_S = 20.0
+
+log = structlog.get_logger()
+
+
+class Agent:
+    """`run()` until it has left. `connectors` are its to close. `capabilities` is what preflight found."""
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        *,
+        worker_id: str,
+        connectors: Sequence[Connector],
+        telemetry: Telemetry | None = None,
+        capabilities: Callable[[], dict[str, Any]] = dict,
+        declare_unhealthy: Mapping[str, Callable[[str], None]] | None = None,
+        boot_id: str | None = None,
+    ) -> None:
+        self._settings = settings
+        self._capabilities = capabilities
+        self._boot_id = boot_id
+        self.telemetry = telemetry or Telemetry()
+        self.home = settings.workdir(worker_id)
+        session = Session(settings.control_plane_url, worker_id)
+        self._session = session
+        self._notices: asyncio.Queue[Notice] = asyncio.Queue()
+        self._ended: asyncio.Event = asyncio.Event()
+        self._superseded = False
+        self._refused: asyncio.Event = asyncio.Event()
+        self._failure: FleetError | None = None
+        control = ControlClient(session)
+        control.on_refused = self._refused.set
+        transfer = Transfer(base_url=settings.control_plane_url)
+        self._tools = Tools(
+            control=control,
+            journal=Journal(self.home),
+            book=LeaseBook(),
+            servers=Servers(
+                connectors,
+                self.telemetry,
+                concurrency=settings.concurrency,
+                lease_ahead=settings.lease_ahead,
+                comfyui_dir=settings.comfyui_dir,
+                cache_bytes_max=settings.asset_cache_bytes,
+                declare_unhealthy=declare_unhealthy,
+                changed=self._servers_changed,
+            ),
+            cache=AssetCache(self.home / "assets", bytes_max=settings.asset_cache_bytes, transfer=transfer),
+            transfer=transfer,
+            folders=WorkFolders(self.home / "jobs"),
+            reporter=Reporter(control),
+            telemetry=self.telemetry,
+        )
+        self._under_way = UnderWay(self._tools, on_superseded=self._on_superseded)
+        self._polling = PollLoop(
+            self._tools,
+            self._under_way,
+            lease_ahead=settings.lease_ahead,
+            wait_s=settings.poll_wait_s,
+            capabilities=capabilities,
+            lacks_room=self._lacks_room,
+            on_draining=self._drained_by_operator,
+        )
+        self._leaving = Leaving(self._under_way)
+
+    # ── what others tell it ──
+
+    def drain(self, notice: Notice) -> None:
+        """On the loop's thread. Several may come: the shortest time counts."""
+        self._notices.put_nowait(notice)
+
+    @property
+    def is_registered(self) -> bool:
+        """From then on there may be something to hand over, be it from an earlier life."""
+        return self._session.token is not None
+
+    @property
+    def is_busy(self) -> bool:
+        return len(self._under_way) > 0
+
+    def _servers_changed(self) -> None:
+        with contextlib.suppress(AttributeError):  # the first call comes while it is being built
+            self._under_way.look()
+
+    def _on_superseded(self) -> None:
+        self._superseded = True
+        self._ended.set()
+
+    async def _lacks_room(self) -> str | None:
+        limits = RoomLimits(
+            disk_free_bytes_min=self._settings.disk_free_bytes_min,
+            memory_free_bytes_min=self._settings.memory_free_bytes_min,
+        )
+        return await make_room(self.home, self._tools.cache, limits)
+
+    # ── its life ──
+
+    async def run(self) -> None:
+        """Comes back when it has left. Raises what kept it from working: refused, superseded, its home in use."""
+        tools = self._tools
+        tools.journal.open()
+        try:
+            await tools.cache.open()
+            await tools.servers.open()
+            entries = tools.journal.read()
+            registered = await insist(partial(self._register, entries), what="register")
+            await self._live(registered, entries)
+        finally:
+            self.telemetry.phase_is(Phase.STOPPED)
+            await self._close()
+        if self._superseded:
+            raise Superseded(self._session.worker_id)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _live(self, registered: wire.Registered, entries: Sequence[Entry]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def soon(call: Callable[..., None], *said: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(call, *said)
+
+        beat = Heartbeat(
+            BeatClient(self._session),
+            self._tools.book,
+            self.telemetry,
+            every_s=interval_s(registered.lease_ttl_seconds, registered.heartbeat_interval_seconds),
+            on_superseded=lambda: soon(self._on_superseded),
+            on_refused=lambda: soon(self._refused.set),
+            on_draining=lambda: soon(self._drained_by_operator),
+        )
+        beat.start()
+        self._tools.book.loop_turned()
+        chores = [
+            asyncio.create_task(self._guard(each), name=name)
+            for name, each in {
+                "pulse": self._pulse(),
+                "reporter": self._tools.reporter.run(),
+                "rejoin": self._rejoin(),
+                "notices": self._heed_notices(),
+                "work": self._work(registered, entries),
+            }.items()
+        ]
+        try:
+            await self._ended.wait()
+        finally:
+            self._polling.stop()
+            await _cancel(chores)
+            await self._under_way.leave_as_they_are()
+            await asyncio.to_thread(beat.stop)
+
+    async def _guard(self, chore: Awaitable[None]) -> None:
+        """One that fails ends the worker: half of one would hold leases that nobody serves."""
+        try:
+            await chore
+        except asyncio.CancelledError:
+            raise
+        except Superseded:
+            self._on_superseded()
+        except FleetError as error:
+            log.error("worker.stops", problem=error.message)
+            self._failure = error
+            self._ended.set()
+        except Exception as error:
+            log.exception("worker.broke")
+            self._failure = FleetError(f"{type(error).__name__} in the worker; see its log")
+            self._ended.set()
+
+    async def _work(self, registered: wire.Registered, entries: Sequence[Entry]) -> None:
+        await resume(entries, registered, self._tools, self._under_way)
+        self.telemetry.phase_is(Phase.DRAINING if self._leaving.is_leaving else Phase.POLLING)
+        log.info("worker.at_work", worker_id=self._session.worker_id, workflows=registered.workflows_assigned)
+        for workflow, lacks in registered.lacks.items():
+            log.warning("worker.lacks", workflow=workflow, lacks=lacks)
+        await self._polling.run()
+        await self._under_way.all_ended()
+        with contextlib.suppress(FleetError, TimeoutError):
+            async with asyncio.timeout(DEREGISTER_S):
+                await self._tools.control.deregister()
+        self._ended.set()
+
+    async def _pulse(self) -> None:
+        while True:
+            self._tools.book.loop_turned()
+            self.telemetry.loop_turned()
+            await asyncio.sleep(PULSE_S)
+
+    async def _heed_notices(self) -> None:
+        while True:
+            notice = await self._notices.get()
+            log.info("worker.leaves", reason=notice.reason, seconds_left=notice.seconds_left)
+            self.telemetry.phase_is(Phase.DRAINING)
+            self._polling.stop()
+            self._leaving.heed(notice)
+            if notice.seconds_left is not None:
+                # With no control plane to give things back to, they run out by themselves.
+                asyncio.get_running_loop().call_later(notice.seconds_left + LEAVE_AT_LAST_S, self._ended.set)
+
+    def _drained_by_operator(self) -> None:
+        if not self._leaving.is_leaving:
+            self.drain(OPERATOR_DRAIN)
+
+    # ── who it is ──
+
+    async def _register(self, entries: Sequence[Entry]) -> wire.Registered:
+        settings = self._settings
+        said = wire.Register(
+            worker_id=self._session.worker_id,
+            fleet_slug=settings.fleet,
+            stage=settings.stage,
+            workflow_slugs=list(settings.workflows),
+            max_concurrency=settings.max_concurrency,
+            providers=list(settings.providers),
+            capabilities=self._capabilities(),
+            boot_id=self._boot_id,
+            leases=[entry.proof for entry in entries],
+        )
+        return await self._tools.control.register(self._secret(), said)
+
+    def _secret(self) -> Secret:
+        return self._settings.secret()
+
+    async def _rejoin(self) -> None:
+        """The control plane does not know our token any more. Leases that it still knows go on under new ones."""
+        while True:
+            await self._refused.wait()
+            runs = {run.course.entry.dispatch_id: run for run in self._under_way}
+            entries = [run.course.entry for run in runs.values()]
+            try:
+                registered = await insist(partial(self._register, entries), what="register")
+            except FleetError:
+                await self._give_up_all()
+                raise
+            log.info("worker.registered_anew", incarnation=registered.incarnation, leases=len(registered.leases))
+            tokens = {each.dispatch_id: each.lease_token for each in registered.leases}
+            for dispatch_id, run in runs.items():
+                if dispatch_id in tokens:
+                    await run.rebind(tokens[dispatch_id])
+                else:
+                    run.told(Word.LOST)
+            self._refused.clear()
+
+    async def _give_up_all(self) -> None:
+        """It was revoked: nothing that it holds is its own any more."""
+        for run in self._under_way:
+            run.told(Word.LOST)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GIVE_UP_S):
+                await self._under_way.all_ended()
+
+    async def _close(self) -> None:
+        tools = self._tools
+        for part in (tools.servers, tools.cache, tools.transfer, tools.control):
+            try:
+                await part.close()
+            except Exception:
+                log.exception("worker.part_not_closed", part=type(part).__name__)
+        tools.journal.close()
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

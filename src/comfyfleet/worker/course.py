@@ -1,0 +1,144 @@
+"""One job's way so far: what the journal has, where it stands, what it holds."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import msgspec
+
+from comfyfleet.pool.places import Place
+from comfyfleet.wire import worker_v1 as wire
+from comfyfleet.worker.control import ControlUnreachable
+from comfyfleet.worker.journal import Entry, prompt_id_of
+from comfyfleet.worker.leases import FreshUrls
+from comfyfleet.worker.prepare import Asset, Mark
+from comfyfleet.worker.stages import DELIVERING, ON_SERVER, Stage
+from comfyfleet.worker.tools import Tools
+
+RENEW_S = 120.0
+TOOK = {
+    Stage.FETCHING: "fetch",
+    Stage.WAITING: "wait",
+    Stage.SUBMITTING: "submit",
+    Stage.QUEUED: "queued",
+    Stage.RUNNING: "run",
+    Stage.UPLOADING: "upload",
+    Stage.ENDING: "complete",
+}
+
+
+class Course:
+    def __init__(self, entry: Entry, tools: Tools, *, moved: Callable[[], None]) -> None:
+        self.entry = entry
+        self.tools = tools
+        self.stage = Stage.LEASED
+        self.place: Place | None = None
+        self.posted = asyncio.Event()  # the server has answered the POST, or never will
+        self.outcome_known = asyncio.Event()
+        self.fraction = 0.0
+        self._urls: dict[str, str] = {}
+        self._urls_came = asyncio.Event()
+        self.running_since: float | None = None
+        self.took_s: float | None = None  # of a prompt that completed
+        self._moved = moved
+        self._since = time.monotonic()
+
+    def to(self, stage: Stage) -> None:
+        if stage is self.stage:
+            return
+        now = time.monotonic()
+        if self.stage in TOOK:
+            self.tools.telemetry.stage_took(TOOK[self.stage], now - self._since)
+        if stage is Stage.RUNNING:
+            self.running_since = now
+        elif self.stage is Stage.RUNNING and self.place is not None:
+            took_s = now - (self.running_since or now)
+            self.took_s = took_s if stage is Stage.UPLOADING else None
+            self.tools.telemetry.server_busy(self.place.server, took_s)
+        self.stage, self._since = stage, now
+        self.tools.book.note(self.entry.dispatch_id, status=stage.value)
+        self._moved()
+
+    async def write(self, **changes: Any) -> None:
+        self.entry = msgspec.structs.replace(self.entry, **changes)
+        await self.tools.journal.write(self.entry)
+
+    async def choose_prompt(self, server: str) -> None:
+        """On disk before the POST: whoever comes after a crash knows what to look for, and where."""
+        nonce = self.entry.nonce or token_hex(8)
+        await self.write(
+            server=server,
+            nonce=nonce,
+            day=self.entry.day or datetime.now(UTC).date().isoformat(),
+            prompt_id=prompt_id_of(self.entry.dispatch_id, epoch=self.entry.job.epoch, nonce=nonce),
+        )
+        self.tools.book.note(self.entry.dispatch_id, prompt_id=self.entry.prompt_id)
+
+    def begin_fetching(self) -> None:
+        self.to(Stage.FETCHING)
+        left_s = self.entry.leased_at + self.job.url_seconds - time.time()
+        if self.job.url_seconds:
+            self.tools.book.note(self.entry.dispatch_id, urls_end_at=time.monotonic() + left_s)
+
+    def end_fetching(self) -> None:
+        self.tools.book.note(self.entry.dispatch_id, urls_end_at=None)
+        self.to(Stage.WAITING)
+
+    def take_urls(self, fresh: FreshUrls) -> None:
+        self._urls |= fresh.urls
+        self._urls_came.set()
+        self.tools.book.note(self.entry.dispatch_id, urls_end_at=time.monotonic() + fresh.life_s)
+
+    async def renew(self, asset: Asset) -> str:
+        """A fresh URL for it: one that came with a heartbeat, or that is asked for now."""
+        if asset.name not in self._urls:
+            self._urls_came.clear()
+            self.tools.book.want_urls(self.entry.dispatch_id)
+            try:
+                async with asyncio.timeout(RENEW_S):
+                    await self._urls_came.wait()
+            except TimeoutError:
+                url = self.tools.control.session.url
+                raise ControlUnreachable(url, problem=f"no fresh URLs came within {RENEW_S:g} s") from None
+        return self._urls.pop(asset.name, asset.url)
+
+    def give_up_place(self) -> None:
+        if self.place is not None:
+            self.place.give_up()
+
+    @property
+    def job(self) -> wire.Job:
+        return self.entry.job
+
+    @property
+    def proof(self) -> wire.LeaseProof:
+        return self.entry.proof
+
+    async def folder(self) -> Path:
+        return await self.tools.folders.open(self.entry.dispatch_id, self.job.epoch)
+
+    @property
+    def mark(self) -> Mark | None:
+        if self.entry.nonce is None or self.entry.day is None:
+            return None
+        return Mark(self.entry.nonce, date.fromisoformat(self.entry.day))
+
+    @property
+    def deadline_left_s(self) -> float:
+        return self.entry.leased_at + self.job.deadline_seconds - time.time()
+
+    @property
+    def is_delivering(self) -> bool:
+        return self.stage in DELIVERING
+
+    @property
+    def is_on_server(self) -> bool:
+        return self.stage in ON_SERVER
+
+    @property
+    def ran_s(self) -> float:
+        return 0.0 if self.running_since is None else time.monotonic() - self.running_since

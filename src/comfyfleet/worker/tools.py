@@ -1,0 +1,26 @@
+"""What every job of this worker uses."""
+
+from dataclasses import dataclass
+
+from comfyfleet.worker.assets import AssetCache
+from comfyfleet.worker.clean import WorkFolders
+from comfyfleet.worker.control import ControlClient
+from comfyfleet.worker.events import Reporter
+from comfyfleet.worker.journal import Journal
+from comfyfleet.worker.leases import LeaseBook
+from comfyfleet.worker.servers import Servers
+from comfyfleet.worker.telemetry import Telemetry
+from comfyfleet.worker.transfer import Transfer
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    control: ControlClient
+    journal: Journal
+    book: LeaseBook
+    servers: Servers
+    cache: AssetCache
+    transfer: Transfer
+    folders: WorkFolders
+    reporter: Reporter
+    telemetry: Telemetry

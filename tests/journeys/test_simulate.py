@@ -1,0 +1,32 @@
+"""`comfyfleet simulate`, small: real workers of the protocol, a real control plane, and nothing wrong afterwards."""
+
+import json
+from pathlib import Path
+
+from tests.server import run_command, server_process
+
+
+def test_a_small_simulation_on_a_control_plane_of_its_own(tmp_path: Path) -> None:
+    arguments = ["--workers", "6", "--jobs", "40", "--tenants", "3", "--seconds", "0.05", "--json"]
+    done = run_command(tmp_path, "simulate", *arguments)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["completed"], found["failed"], found["repeated"]) == (40, 0, 0)
+    assert (found["ledger_exact"], found["audit_clean"]) == (True, True)
+    assert found["jobs_per_s"] > 0
+    assert 0 < found["gpu_busy_share"] <= 1
+    assert found["late_wait_p50_s"] is not None
+    assert not list(tmp_path.iterdir())  # everything was in a folder that went away
+
+
+def test_another_control_plane_with_its_own_limits(tmp_path: Path) -> None:
+    """Five jobs a user at a time, as a server is by default: then its users wait for their own."""
+    with server_process(tmp_path) as server:
+        key = (server.home / "operator.key").read_text().strip()
+        arguments = ["--workers", "2", "--jobs", "12", "--tenants", "1", "--seconds", "0.05", "--output-bytes", "0"]
+        done = run_command(tmp_path, "simulate", *arguments, "--control-plane", server.url, "--json", OPERATOR_KEY=key)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["completed"] == 12
+        nobody = run_command(tmp_path, "simulate", "--control-plane", server.url)
+        assert "COMFYFLEET_OPERATOR_KEY" in nobody.stderr
+        assert nobody.returncode == 2

@@ -1,3 +1,0 @@
-SELECT effects.id, effects.slug, effects.name, effects.description, effects.workflow_id, effects.overrides, effects.assets, effects.credits_cost, effects.is_published, effects.last_processing_time_seconds, effects.updated_at, effects.created_at
-FROM effects
-WHERE effects.id = ?

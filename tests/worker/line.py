@@ -1,0 +1,73 @@
+"""The line between a worker and its control plane, that can be cut and mended."""
+
+import asyncio
+from contextlib import suppress
+from typing import Self
+
+
+class Line:
+    def __init__(self, to_port: int) -> None:
+        self._to_port = to_port
+        self._server: asyncio.Server | None = None
+        self._calls: set[asyncio.Task[None]] = set()
+        self._is_cut = False
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        await self._hang_up()
+
+    @property
+    def url(self) -> str:
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def cut(self) -> None:
+        """Who is on it hears nothing more, who calls is hung up on."""
+        self._is_cut = True
+        await self._hang_up()
+
+    def mend(self) -> None:
+        self._is_cut = False
+
+    async def _hang_up(self) -> None:
+        calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        call = asyncio.create_task(self._connect(reader, writer))
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_writer: asyncio.StreamWriter | None = None
+        try:
+            if self._is_cut:
+                return
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._to_port)
+            ways = [asyncio.create_task(_carry(reader, far_writer)), asyncio.create_task(_carry(far_reader, writer))]
+            try:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for way in ways:
+                    way.cancel()
+                await asyncio.gather(*ways, return_exceptions=True)
+        finally:
+            for each in (writer, far_writer):
+                if each is not None:
+                    each.close()
+                    with suppress(OSError):
+                        await each.wait_closed()
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while chunk := await reader.read(65_536):
+            writer.write(chunk)
+            await writer.drain()

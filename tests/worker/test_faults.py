@@ -1,0 +1,95 @@
+"""What ComfyUI's troubles become: memory freed, servers put aside, jobs given back or failed by their class."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from comfyfleet.comfy import SelfHosted
+from tests.engines import an_engine
+from tests.worker.plant import Plant
+from tests.worker.workers import a_worker, eventually
+
+
+class Counting(SelfHosted):
+    freed = 0
+
+    async def free(self) -> None:
+        self.freed += 1
+        await super().free()
+
+
+def class_of(plant: Plant, job: str) -> Any:
+    """Of its first attempt, once that is over."""
+    return next((row["reason"] for row in plant.attempts(job) if row["ended_at"]), None)
+
+
+async def test_h11_out_of_memory_frees_the_servers_models(plant: Plant, tmp_path: Path) -> None:
+    async with an_engine(tmp_path / "engine") as engine:
+        await engine.order_faults(prompts={"out_of_memory_at_node": "*"}, prompts_times=1)
+        server = Counting(engine.url)
+        async with a_worker(plant, tmp_path / "home", server, name="small") as worker:
+            job = await asyncio.to_thread(plant.order, "draw")
+            assert await eventually(lambda: class_of(plant, job), "the attempt is over") == "out_of_memory"
+            assert worker.is_ready(server.name)
+            await asyncio.to_thread(plant.cancel, job)
+        assert server.freed == 1
+
+
+async def test_h11_a_cuda_fault_puts_the_server_aside_until_it_was_restarted(plant: Plant, tmp_path: Path) -> None:
+    async with an_engine(tmp_path / "engine") as engine:
+        await engine.order_faults(prompts={"cuda_error_at_node": "*"})
+        port = int(engine.url.rpartition(":")[2])
+        server = SelfHosted(engine.url)
+        home = tmp_path / "home"
+        worker_block = a_worker(plant, home, server, name="burnt")
+        worker = await worker_block.__aenter__()
+        job = await asyncio.to_thread(plant.order, "draw")
+        assert await eventually(lambda: class_of(plant, job), "the attempt is over") == "server_fault"
+        await asyncio.to_thread(plant.cancel, job)
+        await eventually(lambda: not worker.is_ready(server.name), "it is put aside")
+        assert "CUDA" in (worker.agent.telemetry.seen().servers[server.name].problem or "")
+    try:
+        async with an_engine(tmp_path / "engine", port=port):
+            await eventually(lambda: worker.is_ready(server.name), "it is back")
+    finally:
+        await worker_block.__aexit__(None, None, None)
+
+
+async def test_two_servers_share_the_work_and_one_that_is_gone_gets_none(plant: Plant, tmp_path: Path) -> None:
+    async with an_engine(tmp_path / "a") as a:
+        async with an_engine(tmp_path / "b") as b:
+            block = a_worker(plant, tmp_path / "home", a.url, b.url, name="two-cards", concurrency=2)
+            worker = await block.__aenter__()
+            try:
+                jobs = [await asyncio.to_thread(plant.order, "draw", seconds=0.5, steps=5) for _ in range(4)]
+                for job in jobs:
+                    assert await asyncio.to_thread(plant.ends, job) == "completed"
+            except BaseException:
+                await block.__aexit__(None, None, None)
+                raise
+            made = [len(list((tmp_path / each / "output").rglob("*.png"))) for each in ("a", "b")]
+            assert sorted(made) == [2, 2]
+        try:
+            await eventually(lambda: not worker.is_ready(b.url.removeprefix("http://")), "b is gone")
+            job = await asyncio.to_thread(plant.order, "draw")
+            assert await asyncio.to_thread(plant.ends, job) == "completed"
+        finally:
+            await block.__aexit__(None, None, None)
+
+
+async def test_a_server_that_dies_with_a_prompt_costs_an_attempt_and_the_next_finishes(
+    plant: Plant, tmp_path: Path
+) -> None:
+    """The prompt is lost with the server's memory: `infra`, tried again."""
+    async with an_engine(tmp_path / "engine") as engine:
+        port = int(engine.url.rpartition(":")[2])
+        block = a_worker(plant, tmp_path / "home", engine.url, name="unlucky")
+        await block.__aenter__()
+        job = await asyncio.to_thread(plant.order, "draw", seconds=2.0, steps=20)
+        await eventually(lambda: engine.engine.queue.snapshot()[0], "it runs")
+    try:
+        async with an_engine(tmp_path / "engine", port=port):
+            assert await asyncio.to_thread(plant.ends, job) == "completed"
+    finally:
+        await block.__aexit__(None, None, None)
+    assert [row["reason"] for row in plant.attempts(job)] == ["infra", "completed"]

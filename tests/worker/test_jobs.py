@@ -1,0 +1,90 @@
+"""Jobs from order to result: a real control plane, a real engine, a real worker."""
+
+import asyncio
+import base64
+import io
+import json
+import random
+from pathlib import Path
+
+from PIL import Image
+
+from comfyfleet.comfy.cloud import CloudConnector, CloudSettings
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.worker.stages import Force, Stage, Stop
+from tests.contract.comfy.cloud.walking import JumpingClock
+from tests.engines import an_engine
+from tests.fake_cloud import KEY, fake_cloud
+from tests.made_media import a_picture
+from tests.worker.plant import Plant
+from tests.worker.workers import a_worker, eventually
+
+
+async def test_a_still_and_a_picture_made_of_a_picture(plant: Plant, tmp_path: Path) -> None:
+    picture = a_picture()
+    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url):
+        video = await asyncio.to_thread(plant.upload, picture)
+        still = await asyncio.to_thread(plant.order, "draw")
+        turned = await asyncio.to_thread(plant.order, "invert", video_id=video)
+        assert await asyncio.to_thread(plant.ends, still) == "completed"
+        assert await asyncio.to_thread(plant.ends, turned) == "completed"
+        made = await asyncio.to_thread(plant.output, turned)
+        assert plant.spent(still) == plant.spent(turned) == 1
+        assert plant.dispatch(turned)["provider_job_id"]
+        await eventually(lambda: not engine.engine.history.all(), "its history is clean")
+    before, after = Image.open(io.BytesIO(picture)).convert("RGB"), Image.open(io.BytesIO(made)).convert("RGB")
+    assert after.size == before.size
+    # ComfyUI computes in fractions, and rounds down.
+    pairs = zip(before.getpixel((3, 3)), after.getpixel((3, 3)), strict=True)
+    assert all(abs(255 - old - new) <= 1 for old, new in pairs)
+    assert list((tmp_path / "home").rglob("journal/*.json")) == []
+    assert list((tmp_path / "home").glob("workers/*/jobs/*")) == []
+
+
+async def test_whoever_watches_sees_nodes_progress_and_previews(plant: Plant, tmp_path: Path) -> None:
+    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url):
+        job = await asyncio.to_thread(plant.order, "draw", seconds=1.0, steps=10)
+        seen = await asyncio.to_thread(plant.watch, job)
+    fractions = [each["data"]["fraction"] for each in seen["progress"]]
+    assert fractions == sorted(fractions)
+    assert any(0.0 < each < 1.0 for each in fractions)
+    assert {each["data"]["node_class"] for each in seen["node"]} >= {"FleetSleep"}
+    frame = base64.b64decode(seen["preview"][0]["data"]["image"])
+    assert Image.open(io.BytesIO(frame)).size == (64, 64)
+
+
+async def test_a_job_on_comfy_cloud(plant: Plant, tmp_path: Path) -> None:
+    picture = a_picture()
+    given = {"providers": ["cloud"], "comfy_cloud_api_key": KEY, "concurrency": 2}
+    with fake_cloud() as cloud:
+        cloud.files["cat_00001_.png"] = picture
+        far = CloudConnector(Secret(KEY), settings=CloudSettings(url=cloud.url), clock=JumpingClock())
+        async with a_worker(plant, tmp_path / "home", far, name="far", **given):
+            video = await asyncio.to_thread(plant.upload, picture)
+            job = await asyncio.to_thread(plant.order, "far", video_id=video)
+            assert await asyncio.to_thread(plant.ends, job) == "completed"
+        assert await asyncio.to_thread(plant.output, job) == picture
+        [posted] = cloud.posts("/api/prompt")
+        assert json.loads(posted.body)["prompt"]["2"]["inputs"]["image"]
+    assert plant.spent(job) == 1
+
+
+async def test_h4_what_is_given_back_while_it_ends_is_either_delivered_or_run_again_never_both(
+    plant: Plant, tmp_path: Path
+) -> None:
+    async with (
+        an_engine(tmp_path / "engine") as engine,
+        a_worker(plant, tmp_path / "home", engine.url, name="h4") as worker,
+    ):
+        jobs = [await asyncio.to_thread(plant.order, "draw", seconds=0.1, steps=2) for _ in range(5)]
+        chance = random.Random(4)
+        while any(plant.job(job)["status"] != "completed" for job in jobs):
+            for run in worker.agent._under_way:
+                returned = plant.dispatch(str(run.course.entry.dispatch_id))["releases"]
+                if run.course.stage is Stage.RUNNING and returned < 2:
+                    await asyncio.sleep(chance.uniform(0.0, 0.15))
+                    run.stop(Stop(Force.RETURN, "a test wants it back"))
+            await asyncio.sleep(0.01)
+        made = list((tmp_path / "engine" / "output").rglob("*.png"))
+    assert [plant.spent(job) for job in jobs] == [1] * len(jobs)
+    assert len(made) == len(jobs)

@@ -1,0 +1,155 @@
+"""Leases: lost, cancelled, wanted back, kept by a thread while the loop stands still, and delivered after an outage."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from comfyfleet.kernel.errors import Superseded
+from comfyfleet.worker.beat import Heartbeat, interval_s
+from comfyfleet.worker.control import BeatClient, CallRefused, Session
+from comfyfleet.worker.leases import LeaseBook
+from comfyfleet.worker.telemetry import Telemetry
+from tests.engines import EngineProcess, an_engine
+from tests.worker.line import Line
+from tests.worker.plant import Plant
+from tests.worker.test_killed import running_on, runs_of
+from tests.worker.workers import a_worker, eventually
+
+LONG = {"seconds": 300, "steps": 3000}
+LEASE_TTL_S = 4.5
+
+
+async def test_a_lost_lease_stops_the_job_and_nothing_is_uploaded(plant: Plant, tmp_path: Path) -> None:
+    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url, name="loser"):
+        job = await asyncio.to_thread(plant.order, "draw", **LONG)
+        await eventually(lambda: engine.engine.queue.snapshot()[0], "it runs")
+        await asyncio.to_thread(plant.cancel, job)  # so that nobody gets it again
+        await plant.take_leases_from("loser")
+        await eventually(lambda: not engine.engine.queue.snapshot()[0], "it was interrupted")
+        await eventually(lambda: not list(tmp_path.rglob("journal/*")), "the journal is empty")
+        assert await asyncio.to_thread(plant.ends, job) == "cancelled"
+    assert not list(plant.server.home.rglob(f"*{job}*/*/output-*"))
+    assert [row["reason"] for row in plant.attempts(job)] == ["a test took them"]
+
+
+async def test_a_cancel_is_heard_with_the_next_heartbeat_and_acknowledged(plant: Plant, tmp_path: Path) -> None:
+    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url):
+        job = await asyncio.to_thread(plant.order, "draw", **LONG)
+        await eventually(lambda: engine.engine.queue.snapshot()[0], "it runs")
+        await asyncio.to_thread(plant.cancel, job)
+        assert await asyncio.to_thread(plant.ends, job) == "cancelled"
+        assert not engine.engine.queue.snapshot()[0]
+    assert [row["reason"] for row in plant.attempts(job)] == ["cancelled"]
+
+
+async def test_while_the_control_plane_is_away_the_job_goes_on_and_is_delivered_after(
+    plant: Plant, tmp_path: Path
+) -> None:
+    async with Line(plant.server.port) as line, an_engine(tmp_path / "engine") as engine:
+        given = {"control_plane_url": line.url}
+        async with a_worker(plant, tmp_path / "home", engine.url, **given) as worker:
+            job = await asyncio.to_thread(plant.order, "draw", seconds=0.3, steps=3)
+            await eventually(lambda: engine.engine.queue.snapshot()[0], "it runs")
+            await line.cut()
+            await eventually(lambda: engine.engine.history.all(), "it has ended on the server")
+            counts = worker.agent.telemetry.seen
+            before = counts().counts.get(("heartbeats", "unanswered"), 0)
+            await eventually(lambda: counts().counts.get(("heartbeats", "unanswered"), 0) > before, "nobody answers")
+            assert plant.job(job)["status"] != "completed"
+            line.mend()
+            assert await asyncio.to_thread(plant.ends, job) == "completed"
+    assert plant.spent(job) == 1
+    assert plant.dispatch(job)["epoch"] == 1
+
+
+async def test_w5_heartbeats_go_on_while_the_loop_stands_still(
+    plant: Plant, engine_process: EngineProcess, tmp_path: Path
+) -> None:
+    async with a_worker(plant, tmp_path / "home", engine_process.url):
+        job = await asyncio.to_thread(plant.order, "draw", seconds=1.0, steps=10)
+        await eventually(lambda: running_on(engine_process), "it runs")
+        time.sleep(LEASE_TTL_S + 2.0)  # noqa: ASYNC251 that is the point
+        assert await asyncio.to_thread(plant.ends, job) == "completed"
+    assert plant.dispatch(job)["epoch"] == 1
+
+
+def test_w5_a_loop_that_is_dead_no_longer_renews() -> None:
+    """Nobody listens there: had it tried, that would have been counted."""
+    now = [0.0]
+    book, telemetry = LeaseBook(now=lambda: now[0]), Telemetry()
+    client = BeatClient(Session("http://127.0.0.1:9", "w"))
+    beat = Heartbeat(
+        client,
+        book,
+        telemetry,
+        every_s=30.0,
+        on_superseded=lambda: None,
+        on_refused=lambda: None,
+        on_draining=lambda: None,
+    )
+    now[0] = 119.0
+    beat.beat()
+    assert telemetry.seen().counts == {("heartbeats", "unanswered"): 1}
+    now[0] = 121.0
+    beat.beat()
+    assert telemetry.seen().counts == {("heartbeats", "unanswered"): 1}
+    client.close()
+
+
+def test_the_heartbeat_is_at_most_a_third_of_the_lease_apart() -> None:
+    assert interval_s(90.0, 30.0) == 30.0
+    assert interval_s(900.0, 300.0) == 30.0
+    assert interval_s(6.0, 30.0) == 2.0
+
+
+async def test_what_is_ahead_goes_to_a_worker_that_is_idle(
+    plant: Plant, engine_process: EngineProcess, tmp_path: Path
+) -> None:
+    before = runs_of(engine_process)
+    async with (
+        an_engine(tmp_path / "engine") as engine,
+        a_worker(plant, tmp_path / "busy", engine.url, name="busy"),
+    ):
+        first = await asyncio.to_thread(plant.order, "draw", **LONG)
+        await eventually(lambda: engine.engine.queue.snapshot()[0], "the first runs")
+        second = await asyncio.to_thread(plant.order, "draw")
+        await eventually(lambda: engine.engine.queue.snapshot()[1], "the second stands behind it")
+        async with a_worker(plant, tmp_path / "idle", engine_process.url, name="idle"):
+            assert await asyncio.to_thread(plant.ends, second) == "completed"
+        assert engine.engine.queue.snapshot()[0]
+        await asyncio.to_thread(plant.cancel, first)
+        await asyncio.to_thread(plant.ends, first)
+    assert runs_of(engine_process) == before + 1
+    assert plant.spent(second) == 1
+    assert [row["reason"] for row in plant.attempts(second)] == ["requeued", "completed"]
+
+
+async def test_who_was_revoked_stops_what_runs_and_leaves(plant: Plant, tmp_path: Path) -> None:
+    async with an_engine(tmp_path / "engine") as engine:
+        worker = asyncio.create_task(_work_until_it_ends(plant, tmp_path / "home", engine.url, name="revoked"))
+        job = await asyncio.to_thread(plant.order, "draw", **LONG)
+        await eventually(lambda: engine.engine.queue.snapshot()[0], "it runs")
+        await asyncio.to_thread(plant.operate, "/workers/revoked/revoke")
+        await asyncio.to_thread(plant.cancel, job)
+        with pytest.raises(CallRefused, match="revoked"):
+            await worker
+        assert not engine.engine.queue.snapshot()[0]
+
+
+async def test_who_was_taken_over_leaves_everything_to_the_other(plant: Plant, tmp_path: Path) -> None:
+    async with an_engine(tmp_path / "engine") as engine:
+        old = asyncio.create_task(_work_until_it_ends(plant, tmp_path / "old", engine.url, name="twin"))
+        job = await asyncio.to_thread(plant.order, "draw", seconds=1.0, steps=10)
+        await eventually(lambda: engine.engine.queue.snapshot()[0], "it runs")
+        async with a_worker(plant, tmp_path / "new", engine.url, name="twin"):
+            with pytest.raises(Superseded):
+                await old
+            assert await asyncio.to_thread(plant.ends, job) == "completed"
+    assert plant.dispatch(job)["epoch"] == 2
+
+
+async def _work_until_it_ends(plant: Plant, home: Path, server: str, *, name: str) -> None:
+    async with a_worker(plant, home, server, name=name) as worker:
+        await asyncio.wait({worker.running}, timeout=60)
