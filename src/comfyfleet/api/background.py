@@ -24,6 +24,11 @@ def wake_webhooks(request: Request, pool: str) -> None:
     _wake(request, "deliver_webhooks", pool)
 
 
+def wake_runs(request: Request, pool: str) -> None:
+    """A run may have something to do."""
+    _wake(request, "advance_runs", pool)
+
+
 def _wake(request: Request, name: str, pool: str) -> None:
     background: Background | None = request.app.state.upkeep
     if background is not None:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from comfyfleet import ledger
 from comfyfleet.db import TenantTx
@@ -26,6 +27,14 @@ async def read_job(tx: TenantTx, job_id: JobId, user_id: UserId) -> Job:
     if row is None:
         raise NotFound("job", job_id)
     return Job.from_row(row)
+
+
+async def read_whole(tx: TenantTx, job_id: JobId) -> tuple[Job, dict[str, Any]]:
+    """With what its worker got; that is empty once the job has been deleted or has expired. For the house itself."""
+    row = await tx.maybe(sql.whole(job_id))
+    if row is None:
+        raise NotFound("job", job_id)
+    return Job.from_row(row), dict(row.payload)
 
 
 async def list_jobs(

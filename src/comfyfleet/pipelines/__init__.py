@@ -37,6 +37,7 @@ from comfyfleet.pipelines.result import apply_settlement, apply_settlements
 from comfyfleet.pipelines.retry import retry_run_job
 from comfyfleet.pipelines.rules import RunRules
 from comfyfleet.pipelines.spec import parse_pipeline
+from comfyfleet.pipelines.tree.making import Making, name_candidates, read_making
 from comfyfleet.pipelines.tree.read import list_candidates, list_votes, rank_candidates, read_candidate
 from comfyfleet.pipelines.tree.reject import reject_candidate
 from comfyfleet.pipelines.tree.vote import cast_vote, next_pair
@@ -50,6 +51,7 @@ __all__ = [
     "Candidate",
     "CandidateStatus",
     "DueRun",
+    "Making",
     "MoreBudget",
     "NewPipeline",
     "NewRun",
@@ -81,12 +83,14 @@ __all__ = [
     "list_run_jobs",
     "list_runs",
     "list_votes",
+    "name_candidates",
     "next_pair",
     "parse_pipeline",
     "pause_run",
     "raise_budget",
     "rank_candidates",
     "read_candidate",
+    "read_making",
     "read_pipeline",
     "read_pipelines",
     "read_run",

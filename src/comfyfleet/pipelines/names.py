@@ -9,6 +9,15 @@ from datetime import datetime
 
 from comfyfleet.kernel.errors import InvalidInput
 
+EXTENSIONS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/webp": "webp",
+    "image/gif": "gif",
+    "image/avif": "avif",
+    "image/tiff": "tiff",
+    "image/bmp": "bmp",
+}
 FOLDER_CHARS_MAX = 200
 PART_CHARS_MAX = 80
 RESERVED = re.compile(r"^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$", re.IGNORECASE)
@@ -46,6 +55,10 @@ def _check_part(field: str, part: str) -> None:
         raise InvalidInput(field, f"{part!r} is a name that Windows keeps for itself")
     if len(part.encode()) > 3 * PART_CHARS_MAX:
         raise InvalidInput(field, f"{part[:20]!r}… is too long for one folder")
+
+
+def extension_of(media_type: str | None) -> str:
+    return EXTENSIONS.get(media_type or "", "bin")
 
 
 def file_name(folder: str, step: str, candidate: str, made_at: datetime, extension: str) -> str:

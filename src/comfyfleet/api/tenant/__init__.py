@@ -2,11 +2,40 @@
 
 from fastapi import APIRouter
 
-from comfyfleet.api.tenant import effects, events, files, jobs, keys, run, users, videos, wallet, webhooks
+from comfyfleet.api.tenant import (
+    candidates,
+    effects,
+    events,
+    files,
+    jobs,
+    keys,
+    pipeline_runs,
+    pipelines,
+    run,
+    users,
+    videos,
+    wallet,
+    webhooks,
+)
 
 
 def tenant_router() -> APIRouter:
     router = APIRouter(prefix="/api")
-    for part in (users, keys, wallet, files, videos, effects, run, jobs, webhooks, events):
+    for part in (
+        users,
+        keys,
+        wallet,
+        files,
+        videos,
+        effects,
+        run,
+        jobs,
+        webhooks,
+        events,
+        pipelines,
+        pipeline_runs,
+        candidates,
+    ):
         router.include_router(part.router)
+    router.include_router(candidates.votes_router)
     return router

@@ -1,5 +1,7 @@
 """The stories behind the routes of jobs: an effect is ordered, a job is cancelled. Each spans both databases."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +12,9 @@ from comfyfleet.api.background import wake_relay, wake_webhooks
 from comfyfleet.dispatch import settlements
 from comfyfleet.house import House
 from comfyfleet.jobs import Job, Placed, Submission
-from comfyfleet.kernel.errors import FleetError
-from comfyfleet.kernel.ids import DispatchId, EffectId, JobId, UserId, VideoId
+from comfyfleet.kernel.errors import FleetError, IllegalMove
+from comfyfleet.kernel.ids import CandidateId, DispatchId, EffectId, JobId, RunId, UserId, VideoId
+from comfyfleet.pipelines import Candidate, Run
 from comfyfleet.tenants import Home
 from comfyfleet.workflows import effects
 
@@ -109,6 +112,30 @@ async def cancel(house: House, home: Home, job_id: JobId, user_id: UserId) -> Jo
     house.live.changed(job_id)
     async with house.tenant_tx(home, read_only=True) as tx:
         return await jobs.read_job(tx, job_id, user_id)
+
+
+async def reject(house: House, home: Home, candidate_id: CandidateId, user_id: UserId) -> tuple[Candidate, int]:
+    """It and its branch; what waits below it is over and refunded when this returns. With it, how many went."""
+    async with house.tenant_tx(home) as tx:
+        candidate, gone, unwanted = await pipelines.reject_candidate(tx, candidate_id, user_id)
+    await _cancel_each(house, home, unwanted, user_id)
+    return candidate, gone
+
+
+async def stop(house: House, home: Home, run_id: RunId, user_id: UserId) -> Run:
+    """For good: what waits is over and refunded when this returns; what runs is told."""
+    async with house.tenant_tx(home) as tx:
+        _, unwanted = await pipelines.stop_run(tx, run_id, user_id)
+    await _cancel_each(house, home, unwanted, user_id)
+    async with house.tenant_tx(home, read_only=True) as tx:
+        return await pipelines.read_run(tx, run_id, user_id)
+
+
+async def _cancel_each(house: House, home: Home, unwanted: Sequence[JobId], user_id: UserId) -> None:
+    for job_id in unwanted:
+        # One that ended in the meantime needs nothing.
+        with suppress(IllegalMove):
+            await cancel(house, home, job_id, user_id)
 
 
 async def _withdraw(house: House, home: Home, submission: Submission) -> settlements.Settlement | None:
