@@ -306,12 +306,12 @@ async def score(content: bytes, media_type: str = "image/png", rules: MediaRules
 
 
 async def test_a_picture_is_scored_in_the_same_cage() -> None:
-    content = a_picture("PNG", (300, 200))
+    content = a_picture()
     assert await score(content) == score_picture(BytesIO(content), "png", PATIENT)
 
 
 async def test_what_is_no_whole_picture_has_no_scores() -> None:
-    whole = a_picture("PNG", (300, 200))
+    whole = a_picture()
     for content, words in ((whole[: len(whole) // 2], "damaged"), (b"GIF89a" + bytes(50), "announced as image/png")):
         with pytest.raises(MediaRefused, match=words):
             await score(content)
