@@ -18,6 +18,8 @@ from comfyfleet.cli import (
     fleets,
     jobs,
     keys,
+    pipelines,
+    runs,
     settlements,
     tenants,
     users,
@@ -47,6 +49,8 @@ app.add_typer(workers.app, name="workers")
 app.add_typer(workflows.app, name="workflows")
 app.add_typer(effects.app, name="effects")
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(pipelines.app, name="pipelines")
+app.add_typer(runs.app, name="runs")
 app.add_typer(dispatches.app, name="dispatches")
 app.add_typer(blocks.app, name="blocks")
 app.add_typer(settlements.app, name="settlements")

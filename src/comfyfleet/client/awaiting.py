@@ -169,6 +169,10 @@ class AsyncClient:
     async def wallet(self) -> Wallet:
         return await self._play(jobs.read_wallet(self._patience))
 
+    def address_of(self, url: str) -> str:
+        """A URL that the API gave, as a browser takes it."""
+        return self._access.absolute(url)
+
     # ── performing ──
 
     async def _play(self, flow: Flow[T], on_progress: OnProgress = silent) -> T:

@@ -167,6 +167,10 @@ class Client:
     def wallet(self) -> Wallet:
         return self._play(jobs.read_wallet(self._patience))
 
+    def address_of(self, url: str) -> str:
+        """A URL that the API gave, as a browser takes it."""
+        return self._access.absolute(url)
+
     # ── performing ──
 
     def _play(self, flow: Flow[T], on_progress: OnProgress = silent) -> T:
