@@ -21,6 +21,7 @@ from comfyfleet.upkeep import (
     fail_overdue,
     follow_cancels,
     forget_old,
+    mirror_candidates,
     promote_delayed,
     relay_submissions,
     retire_workers,
@@ -29,6 +30,7 @@ from comfyfleet.upkeep import (
 )
 from comfyfleet.upkeep.deliver_webhooks import Courier
 from comfyfleet.upkeep.loop import Loop
+from comfyfleet.upkeep.mirror_candidates import Mirror
 from comfyfleet.upkeep.rules import UpkeepRules
 from comfyfleet.upkeep.score_candidates import Scoring
 
@@ -47,6 +49,8 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
     ]
     for pool in house.pools:
         central += _loops_of_pool(house, pool, chance=chance, rules=rules)
+        if rules.mirror is not None:
+            central.append(_loop(mirror_candidates, Mirror(house, pool, rules.mirror).tick, pool))
     return central
 
 
