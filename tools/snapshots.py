@@ -5,6 +5,7 @@ Reviewers read real SQL in the diff, and no reference page can be older than the
 
 import argparse
 import asyncio
+import collections.abc
 import dataclasses
 import difflib
 import importlib
@@ -163,6 +164,8 @@ def sample(hint: Any) -> Any:
         return hint(**{name: sample(inner) for name, inner in typing.get_type_hints(hint).items()})
     if typing.get_origin(hint) in (dict, tuple):
         return typing.get_origin(hint)()
+    if typing.get_origin(hint) is collections.abc.Mapping:
+        return {}
     return SAMPLES[hint]
 
 
@@ -310,12 +313,11 @@ def cli_page() -> str:
 
 
 def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-    inner = getattr(command, "commands", None)
-    if inner is None:
+    if not hasattr(command, "list_commands"):
         yield path, command
         return
-    for name, each in inner.items():
-        yield from commands(each, f"{path} {name}")
+    for name in command.list_commands(None):
+        yield from commands(command.get_command(None, name), f"{path} {name}")
 
 
 def spelling(parameter: Any) -> str:

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-import sqlalchemy as sa
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableSetting
-from sqlalchemy.exc import ArgumentError
 
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.hosts import is_loopback
@@ -350,9 +348,12 @@ def _explain(error: ValidationError) -> list[str]:
 
 
 def _check_database_url(url: SecretStr) -> None:
+    from sqlalchemy import make_url  # heavy: a worker reads this file, and has no database
+    from sqlalchemy.exc import ArgumentError
+
     wanted = "must be postgresql://user:password@host/name or sqlite:///path"
     try:
-        parsed = sa.make_url(url.get_secret_value())
+        parsed = make_url(url.get_secret_value())
     except ArgumentError:
         raise ValueError(wanted) from None
     if parsed.drivername not in ("postgresql", "postgres", "sqlite") or parsed.database in (None, "", ":memory:"):
@@ -361,7 +362,9 @@ def _check_database_url(url: SecretStr) -> None:
 
 def _same_spelling(url: str) -> str:
     """Two ways to write one SQLite file are one file."""
-    parsed = sa.make_url(url)
+    from sqlalchemy import make_url
+
+    parsed = make_url(url)
     return str(Path(parsed.database or "").resolve()) if parsed.drivername == "sqlite" else url
 
 

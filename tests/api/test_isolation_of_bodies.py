@@ -21,6 +21,7 @@ from tests.database.dispatch.test_queue import Queue
 Spot = tuple[str | int, ...]
 ELSEWHERE = {
     "POST /api/payments/credit": "its signature is the credential: test_payments.py",
+    "POST /api/votes": "it takes one of one's own to compare with: test_pipelines.py",
     "POST /api/worker/register": "a journal proves what it names: worker/test_takeovers.py",
 }
 # Whose ids stand for a field.
@@ -33,6 +34,7 @@ SPEAKS_OF = {
     "effect_id": "There is no effect",
     "mask": "properties.mask: there is no such file",
     "dispatch_id": "lost",
+    "pipeline_id": "There is no pipeline",
 }
 PORTRAIT: Json = {"properties": {"prompt": "a cat"}, "video_id": None}
 MASKED: Json = {"properties": {"prompt": "a cat", "mask": None}}
@@ -46,6 +48,7 @@ BASES: dict[str, Json] = {
     "POST /api/effects/{effect_slug}/run video_id": PORTRAIT,
     "POST /api/effects/{effect_slug}/run file_id": {**PORTRAIT, "file_id": None},
     "POST /api/effects/{effect_slug}/run properties.mask": MASKED,
+    "POST /api/pipeline-runs pipeline_id": {"pipeline_id": None, "target_folder": "x", "variants": 1, "top": 1},
     "POST /api/videos original_file_id": {"original_file_id": None},
     "POST /api/worker/complete dispatch_id": {**LEASE, "outputs": []},
     "POST /api/worker/events events.0.dispatch_id": {

@@ -197,7 +197,7 @@ async def test_a_queued_job_is_cancelled_at_once_and_never_comes_back(studio: St
         await studio.relay()
         await studio.settle()
         assert (await studio.job(job_id))["status"] == "cancelled"
-        assert (await studio.shown(str(studio.video.id)))["error"] == "Cancelled."
+        assert (await studio.shown(str(studio.video.id)))["error"] == "cancelled"
     await studio.house.desk.polls.look()
     assert (await studio.work("poll", poll_id="p"))["job"] is None
 

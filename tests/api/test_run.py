@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 
+from comfyfleet import workflows
 from comfyfleet.db.tables import ai_jobs, files, videos
 from comfyfleet.house import House
 from comfyfleet.storage import object_key
@@ -132,6 +133,12 @@ async def test_the_same_form_under_the_same_key_is_one_job_and_one_upload(studio
         await form(studio, idempotency_key="k-1", priority=3),
     ):
         assert (other.status_code, fault(other)["code"]) == (422, "idempotency_key_reused")
+    assert await kept(house, studio) == before
+    async with house.control_tx() as tx:
+        await workflows.set_workflow_active(tx, "old-film-graph", is_active=False)
+    late, new = await form(studio, idempotency_key="k-1"), await form(studio, idempotency_key="k-2")
+    assert late.text == answers[0].text
+    assert (new.status_code, fault(new)["code"]) == (422, "effect_unavailable")
     assert await kept(house, studio) == before
 
 

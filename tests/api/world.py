@@ -3,6 +3,7 @@ the installation. Whose ids does an attacker get something for?"""
 
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import sqlalchemy as sa
@@ -13,14 +14,16 @@ from comfyfleet.db.tables import CENTRAL, TENANT, settlements
 from comfyfleet.dispatch.settlements import park
 from comfyfleet.fleet import FleetRules, NewWorker
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import SettlementId
+from comfyfleet.kernel.ids import JobId, SettlementId
 from comfyfleet.settings import Settings
 from comfyfleet.tenants import Role
+from comfyfleet.upkeep import advance_runs
 from tests.api import ordering
 from tests.api.asking import Operation
 from tests.builders import Member, a_member, a_tenant, a_user, a_workflow, an_effect, credit
 from tests.conftest import Databases
 from tests.database.dispatch.test_queue import Queue
+from tests.database.pipelines.studio import Studio
 from tests.database.videos.shelf import a_video
 
 FILE = {"name": "canary.png", "mime_type": "image/png", "size": 3}
@@ -84,6 +87,28 @@ async def a_webhook(client: httpx2.AsyncClient, owner: Member) -> tuple[str, str
     return str(endpoint_id), str(log.json()["deliveries"][0]["id"])
 
 
+async def a_run(client: httpx2.AsyncClient, house: House, owner: Member, whose: str) -> Ids:
+    """Under way, with a candidate. The pipeline is its tenant's: a colleague may see it."""
+    steps = [{"name": "Base", "effect": "dream", "properties": {"prompt": "a cat"}}]
+    said = {"name": f"Pipeline of {owner.user.id}", "steps": steps}
+    applied = await client.post("/api/pipelines", json=said, headers=owner.headers)
+    pipeline_id = applied.json()["pipeline"]["id"]
+    body = {"pipeline_id": pipeline_id, "target_folder": "shoot", "variants": 2, "top": 1, "concurrency": 2}
+    made = await client.post("/api/pipeline-runs", json=body, headers=owner.headers)
+    assert made.status_code == 201, made.text
+    studio = Studio(house, owner, pipeline=None)  # type: ignore[arg-type]
+    await advance_runs.tick(house, owner.tenant.pool, rng=studio.rng)
+    run_id = made.json()["id"]
+    job = (await client.get(f"/api/pipeline-runs/{run_id}/jobs", headers=owner.headers)).json()["jobs"][0]
+    await studio.complete(JobId(UUID(job["job_id"])))
+    found = (await client.get(f"/api/pipeline-runs/{run_id}/candidates", headers=owner.headers)).json()["candidates"]
+    return {
+        "run_id": {f"{whose} run": run_id},
+        "candidate_id": {f"{whose} candidate": found[0]["id"]},
+        **({"pipeline_id": {f"{whose} pipeline": pipeline_id}} if whose != "a colleague's" else {}),
+    }
+
+
 async def a_parked_settlement(house: House) -> SettlementId:
     async with house.control_tx() as tx:
         (row,) = await tx.all(sa.select(settlements.c.id))
@@ -129,6 +154,7 @@ async def a_users_things(client: httpx2.AsyncClient, house: House, owner: Member
         },
         "video_id": {f"{whose} video": (await a_video(house, owner, media_type="image/png")).id},
         "job_id": {f"{whose} job": await a_job(client, owner)},
+        **await a_run(client, house, owner, whose),
     }
 
 

@@ -142,7 +142,7 @@ async def test_an_order_survives_a_crash_at_every_commit_of_its_way(
         [row] = await atelier.jobs_of_key(f"k-{at}")
         assert row.status == end, fuse.passed
         assert await atelier.money(row.id) == ["JOB_CONSUME" if good else "JOB_REFUND", "JOB_RESERVE"], fuse.passed
-        assert await atelier.events_of(row.id) == sorted([f"job.{end}", "job.queued"]), fuse.passed
+        assert await atelier.events_of(row.id) == sorted([f"job.{end}", "job.queued", "job.started"]), fuse.passed
         assert len(await atelier.outputs_of(row.id)) == (1 if good else 0)
         assert (await atelier.video_now()).status == end
         at += 1

@@ -7,55 +7,18 @@ from typing import Annotated
 import typer
 
 from comfyfleet import __version__
-from comfyfleet.cli import (
-    audit_log,
-    blocks,
-    comfy,
-    database,
-    dispatches,
-    effects,
-    fleet_secrets,
-    fleets,
-    jobs,
-    keys,
-    pipelines,
-    runs,
-    settlements,
-    tenants,
-    users,
-    wallets,
-    workers,
-    workflows,
-)
-from comfyfleet.cli.audit import run_audit
 from comfyfleet.cli.errors import exit_code, print_error
+from comfyfleet.cli.groups import LateGroups
 from comfyfleet.cli.output import AsJson
 from comfyfleet.kernel.errors import FleetError
 
 app = typer.Typer(
+    cls=LateGroups,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Run ComfyUI as a fleet. Start with: comfyfleet up",
 )
-app.add_typer(database.app, name="db")
-app.add_typer(tenants.app, name="tenant")
-app.add_typer(users.app, name="user")
-app.add_typer(keys.app, name="key")
-app.add_typer(wallets.app, name="wallet")
-app.add_typer(fleets.app, name="fleets")
-app.add_typer(fleet_secrets.app, name="fleet-secrets")
-app.add_typer(workers.app, name="workers")
-app.add_typer(workflows.app, name="workflows")
-app.add_typer(effects.app, name="effects")
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(pipelines.app, name="pipelines")
-app.add_typer(runs.app, name="runs")
-app.add_typer(dispatches.app, name="dispatches")
-app.add_typer(blocks.app, name="blocks")
-app.add_typer(settlements.app, name="settlements")
-app.add_typer(audit_log.app, name="audit-log")
-app.add_typer(comfy.app, name="comfy")
 
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
@@ -223,6 +186,8 @@ def worker(
 @app.command("audit")
 def audit(as_json: AsJson = False) -> None:
     """Check on the live system that nothing is wrong: every invariant, in every database. Reads only."""
+    from comfyfleet.cli.audit import run_audit
+
     run_audit(as_json=as_json)
 
 

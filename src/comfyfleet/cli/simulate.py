@@ -61,7 +61,7 @@ def _simulate(plan: Plan, url: str, key: str, *, home: Path | None, as_json: boo
     async def work() -> bool:
         with _bar(plan, quiet=as_json) as tell:
             stage = await simulate(url, key, plan, tally, tell)
-        return await ledger_is_exact(stage)
+        return await ledger_is_exact(stage, tally)
 
     exact = uvloop.run(work())
     figures = figures_of(tally, plan)
@@ -115,7 +115,7 @@ def _print_figures(figures: Figures, *, exact: bool, clean: bool | None) -> None
     print_facts(
         {
             "completed": f"{figures.completed} of {figures.jobs} in {figures.seconds:.1f} s",
-            "failed, run twice": f"{figures.failed}, {figures.repeated}",
+            "failed, run twice, leases lost": f"{figures.failed}, {figures.repeated}, {figures.lost_leases}",
             "throughput": f"{figures.jobs_per_s:.1f} jobs/s with {figures.workers} workers",
             "orders taken": f"{figures.orders_per_s:.1f} /s",
             "GPU busy while work waits": share(figures.gpu_busy_share),

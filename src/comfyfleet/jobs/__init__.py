@@ -3,7 +3,7 @@
 from comfyfleet.jobs.cancel import request_cancel, request_cancels, unheard_cancels
 from comfyfleet.jobs.collect import Leftovers, erase_leftovers, list_leftovers, mark_collected
 from comfyfleet.jobs.create import create_job, create_jobs
-from comfyfleet.jobs.expire import expire_jobs, list_taken
+from comfyfleet.jobs.expire import drop_loose, expire_jobs, list_loose, list_taken
 from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
 from comfyfleet.jobs.model import Job, JobFile, JobRules, NewJob, Submission
 from comfyfleet.jobs.order import Order, Wish, digest_request, open_input, prepare_order
@@ -35,6 +35,7 @@ __all__ = [
     "create_jobs",
     "delete_job",
     "digest_request",
+    "drop_loose",
     "erase_leftovers",
     "expire_jobs",
     "find_ordered",
@@ -42,6 +43,7 @@ __all__ = [
     "get_job",
     "list_jobs",
     "list_leftovers",
+    "list_loose",
     "list_outputs",
     "list_taken",
     "mark_collected",

@@ -15,7 +15,7 @@ from comfyfleet.jobs.read import get_job
 from comfyfleet.jobs.sanitize import sanitize_worker_error
 from comfyfleet.jobs.tell import tell_moved
 from comfyfleet.kernel.ids import EffectId, JobId, RunId, UserId
-from comfyfleet.storage import File, ObjectKey
+from comfyfleet.storage import MadeFile, ObjectKey
 
 EVENTS = {
     DispatchStatus.COMPLETED: JobEvent.COMPLETE,
@@ -23,6 +23,7 @@ EVENTS = {
     DispatchStatus.CANCELLED: JobEvent.CANCEL,
 }
 CANCELLED = "Cancelled."
+VIDEO_CANCELLED = "cancelled"  # the word that pollers of videos know
 NO_OUTPUT = "Processing ended without a result."
 
 
@@ -48,14 +49,17 @@ async def apply_settlement(tx: TenantTx, settlement: Settlement) -> bool:
     A missing job or reservation, or a job that ended otherwise, is an error: somebody has to look at it.
     """
     event, job_id = EVENTS[settlement.outcome], JobId(settlement.dispatch_id)
+    if settlement.duration_s is not None:
+        # Most that are over so soon, or whose replica died, have not been told to have begun.
+        await start_job(tx, job_id, ago_s=settlement.duration_s)
+    made = _made(settlement.detail) if event is JobEvent.COMPLETE else []
     moved = await tx.maybe(
-        sql.end_job(
-            job_id,
-            event,
-            error_message=_message(settlement, event),
-            error_class=settlement.error_class,
-            provider_job_id=settlement.provider_job_id,
-        )
+        sql.end_job(event),
+        job_id=job_id,
+        error_message=_message(settlement, event),
+        error_class=settlement.error_class,
+        made_file_id=made[0].id if made else None,
+        prompt_id=settlement.provider_job_id,
     )
     if moved is None:
         job = await get_job(tx, job_id)
@@ -65,17 +69,15 @@ async def apply_settlement(tx: TenantTx, settlement: Settlement) -> bool:
     settle_tokens = ledger.consume_tokens if event is JobEvent.COMPLETE else ledger.refund_tokens
     await settle_tokens(tx, job_id)
     job = Job.from_row(moved)
-    primary = await _keep_outputs(tx, job, settlement.detail) if event is JobEvent.COMPLETE else None
-    await _move_video(tx, job, primary)
-    if primary is not None:
-        job = await get_job(tx, job_id)
+    await _keep_outputs(tx, job, made)
+    await _move_video(tx, job, made[0] if made else None)
     await tell_moved(tx, job)
     return True
 
 
-async def start_job(tx: TenantTx, job_id: JobId) -> bool:
-    """A worker has it. Told as best it goes: False when it has started or ended already."""
-    row = await tx.maybe(sql.start_job(job_id))
+async def start_job(tx: TenantTx, job_id: JobId, *, ago_s: float = 0.0) -> bool:
+    """A worker has it, or had it. False when it has started or ended already."""
+    row = await tx.maybe(sql.start_job(), job_id=job_id, from_now_s=-ago_s)
     if row is None:
         return False
     await tell_moved(tx, Job.from_row(row))
@@ -94,39 +96,40 @@ async def read_timings(tx: TenantTx, settlements: Sequence[Settlement]) -> list[
     return [Timing(row.effect_id, taken) for row in rows if (taken := seconds[row.id])]
 
 
-async def _keep_outputs(tx: TenantTx, job: Job, detail: dict[str, Any]) -> File | None:
+def _made(detail: dict[str, Any]) -> list[MadeFile]:
     """Every object that the worker named, each found in the store before it was believed. The first is the result."""
-    files = [
-        await storage.record_made(
-            tx,
+    return [
+        storage.made_file(
             ObjectKey(output["path"]),
             disk=detail["disk"],
             name=output["name"],
             media_type=output["mime_type"],
             size_bytes=output["size"],
-            user_id=job.user_id,
+            sha256=output.get("sha256"),
         )
         for output in detail.get("outputs", [])
     ]
-    if not files:
-        return None
+
+
+async def _keep_outputs(tx: TenantTx, job: Job, made: Sequence[MadeFile]) -> None:
     rows = [
         {"job_id": job.id, "position": position, "file_id": file.id, "is_primary": position == 0}
-        for position, file in enumerate(files)
+        for position, file in enumerate(made)
     ]
-    await tx.run_each(sql.insert_files(sql.OUTPUT), rows)
-    await tx.run(sql.set_output(job.id, files[0].id))
-    return files[0]
+    if rows:
+        await storage.record_made(tx, made, user_id=job.user_id)
+        await tx.run_each(sql.insert_files(sql.OUTPUT), rows)
 
 
-async def _move_video(tx: TenantTx, job: Job, primary: File | None) -> None:
+async def _move_video(tx: TenantTx, job: Job, primary: MadeFile | None) -> None:
     if job.video_id is None:
         return
     if primary is not None:
         await videos.complete_video(tx, job.video_id, primary.id, job_id=job.id, media_type=primary.media_type)
         return
-    error = NO_OUTPUT if job.status is JobStatus.COMPLETED else job.error_message
-    await videos.fail_video(tx, job.video_id, error or NO_OUTPUT, job_id=job.id)
+    errors = {JobStatus.COMPLETED: NO_OUTPUT, JobStatus.CANCELLED: VIDEO_CANCELLED}
+    error = errors.get(job.status, job.error_message) or NO_OUTPUT
+    await videos.fail_video(tx, job.video_id, error, job_id=job.id)
 
 
 def _message(settlement: Settlement, event: JobEvent) -> str | None:

@@ -8,12 +8,13 @@ import sqlalchemy as sa
 from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
 from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
-from comfyfleet.db.tables import ai_jobs, job_files, submissions, videos
+from comfyfleet.db.tables import ai_jobs, files, job_files, submissions, videos
 from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
 from comfyfleet.kernel.ids import EffectId, FileId, JobId, UserId, VideoId
+from comfyfleet.storage import FileStatus
 from comfyfleet.videos import VideoStatus
 
-j, s, f, v = ai_jobs, submissions, job_files, videos
+j, s, f, v, o = ai_jobs, submissions, job_files, videos, files
 
 # Without the payload, which is large and wanted only by whoever runs it.
 LISTED = [column for column in j.c if column.name != "payload"]
@@ -144,6 +145,7 @@ def hide_job(job_id: JobId, user_id: UserId) -> sa.Executable:
     )
 
 
+@built_once
 def insert_files(role: str) -> sa.Insert:
     given = {name: sa.bindparam(name, type_=f.c[name].type) for name in ("job_id", "position", "file_id", "is_primary")}
     return sa.insert(f).values(tenant_id=BOUND_TENANT, role=role, **given)
@@ -195,35 +197,33 @@ def request_cancels(job_ids: list[JobId]) -> sa.Update:
     )
 
 
-def set_output(job_id: JobId, file_id: FileId) -> sa.Update:
-    return sa.update(j).where(j.c.tenant_id == BOUND_TENANT, j.c.id == job_id).values(output_file_id=file_id)
+@built_once
+def start_job() -> sa.Update:
+    """`from_now_s`: zero, or less if it began earlier, and nobody said so then."""
+    return _move(JobEvent.START).values(started_at=seconds_from_now(sa.bindparam("from_now_s", type_=sa.Float())))
 
 
-def start_job(job_id: JobId) -> sa.Update:
-    return _move(job_id, JobEvent.START).values(started_at=now())
-
-
-def end_job(
-    job_id: JobId,
-    event: JobEvent,
-    *,
-    error_message: str | None,
-    error_class: str | None,
-    provider_job_id: str | None,
-) -> sa.Update:
+@built_once
+def end_job(event: JobEvent) -> sa.Update:
     """Only from a state that may end so: a job that has ended never changes."""
-    return _move(job_id, event).values(
+    given = {name: sa.bindparam(name, type_=j.c[name].type) for name in ("error_message", "error_class")}
+    return _move(event).values(
+        **given,
         completed_at=now(),
-        error_message=error_message,
-        error_class=error_class,
-        provider_job_id=sa.func.coalesce(sa.literal(provider_job_id, sa.Text()), j.c.provider_job_id),
+        output_file_id=sa.bindparam("made_file_id", type_=sa.Uuid()),
+        provider_job_id=sa.func.coalesce(sa.bindparam("prompt_id", type_=sa.Text()), j.c.provider_job_id),
     )
 
 
-def _move(job_id: JobId, event: JobEvent) -> sa.Update:
+def _move(event: JobEvent) -> sa.Update:
+    """Of the job that is given as `job_id`."""
     return (
         sa.update(j)
-        .where(j.c.tenant_id == BOUND_TENANT, j.c.id == job_id, j.c.status.in_(JOB.sources(event)))
+        .where(
+            j.c.tenant_id == BOUND_TENANT,
+            j.c.id == sa.bindparam("job_id", type_=sa.Uuid()),
+            j.c.status.in_(JOB.sources(event)),
+        )
         .values(status=JOB.target(event))
         .returning(*LISTED)
     )
@@ -307,6 +307,31 @@ def expire_jobs(*, age_s: float, rows: int) -> sa.Update:
         .where(j.c.id.in_(sa.select(old.c.id)), *ages)
         .values(expired_at=now(), payload={}, properties=sa.null())
         .returning(j.c.id)
+    )
+
+
+def loose_files(*, age_s: float, rows: int) -> sa.Select[Any]:
+    """Stored so long ago, and neither a video's, nor what a job made, nor taken by one that is under way."""
+    shown = sa.select(v.c.id).where(
+        v.c.tenant_id == o.c.tenant_id,
+        v.c.user_id == o.c.user_id,
+        sa.or_(v.c.original_file_id == o.c.id, v.c.processed_file_id == o.c.id, v.c.poster_file_id == o.c.id),
+    )
+    held = (
+        sa.select(f.c.file_id)
+        .join(j, sa.and_(j.c.tenant_id == f.c.tenant_id, j.c.id == f.c.job_id))
+        .where(
+            f.c.tenant_id == o.c.tenant_id,
+            f.c.file_id == o.c.id,
+            sa.or_(f.c.role == OUTPUT, j.c.completed_at.is_(None)),
+        )
+    )
+    stored = o.c.status == constant(FileStatus.STORED)
+    return (
+        sa.select(o.c.id, o.c.tenant_id, o.c.user_id)
+        .where(stored, o.c.stored_at < seconds_from_now(-age_s), ~shown.exists(), ~held.exists())
+        .order_by(o.c.stored_at)
+        .limit(rows)
     )
 
 

@@ -2,7 +2,7 @@
 
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import NotFound
-from comfyfleet.kernel.ids import JobId
+from comfyfleet.kernel.ids import JobId, new_id
 from comfyfleet.ledger import sql
 from comfyfleet.ledger.lifecycle import RESERVATION, ReservationEvent, ReservationStatus
 from comfyfleet.ledger.model import REFUNDED_BALANCE_MAX, Receipt, Transaction, TransactionType
@@ -29,11 +29,13 @@ async def refund_tokens(tx: TenantTx, job_id: JobId) -> Receipt:
 
 
 async def _end_reservation(tx: TenantTx, job_id: JobId, event: ReservationEvent) -> Receipt:
-    row = await tx.maybe(sql.insert_end(job_id, _TYPE[event]))
+    row = await tx.maybe(sql.insert_end(_TYPE[event]), end_id=new_id(), of_job_id=job_id)
     if row is None:
         return await _explain(tx, job_id, event)
     ended = Transaction.from_row(row)
-    await tx.one(sql.move_balance(balance_max=REFUNDED_BALANCE_MAX), wallet_id=ended.wallet_id, amount=ended.amount)
+    # What moves nothing must not stand in the way of whoever orders from the same wallet.
+    if ended.amount:
+        await tx.one(sql.move_balance(balance_max=REFUNDED_BALANCE_MAX), wallet_id=ended.wallet_id, amount=ended.amount)
     return Receipt(ended, replayed=False)
 
 

@@ -105,18 +105,23 @@ def insert_reserves() -> sa.Insert:
     )
 
 
-def insert_end(job_id: JobId, ending: TransactionType) -> sa.Insert:
+@built_once
+def insert_end(ending: TransactionType) -> sa.Insert:
     """Consume (0) or refund (all of it). The amount and the wallet are the reservation's own."""
     amount = -t.c.amount if ending is TransactionType.JOB_REFUND else sa.literal(0, sa.BigInteger())
     reservation = sa.select(
-        sa.literal(new_id(), sa.Uuid()),
+        sa.bindparam("end_id", type_=sa.Uuid()),
         BOUND_TENANT.label("tenant_id"),
         t.c.wallet_id,
         sa.literal(ending, sa.Text()),
         amount,
         t.c.job_id,
         now(),
-    ).where(t.c.tenant_id == BOUND_TENANT, t.c.job_id == job_id, t.c.type == TransactionType.JOB_RESERVE)
+    ).where(
+        t.c.tenant_id == BOUND_TENANT,
+        t.c.job_id == sa.bindparam("of_job_id", type_=sa.Uuid()),
+        t.c.type == TransactionType.JOB_RESERVE,
+    )
     columns = ["id", "tenant_id", "wallet_id", "type", "amount", "job_id", "created_at"]
     return insert_once(t).from_select(columns, reservation).returning(*t.c)
 

@@ -187,10 +187,10 @@ class Round:
         if not fresh:
             return
         for position, count in Counter(position for position, _ in fresh).items():
-            await self.tx.run(sql.count_step(run_id, position, {"in_flight": count, "started": count}))
+            await self.tx.run(sql.count_step(run_id, position, in_flight=count, started=count))
         tokens = sum(job.reserved_tokens for _, job in fresh)
         spent = {"in_flight": len(fresh), "jobs_started": len(fresh), "tokens_spent": tokens}
-        await self.tx.run(sql.count_run(run_id, spent))
+        await self.tx.run(sql.count_run(run_id, **spent))
         self.counted |= {job.id for _, job in fresh}
 
 

@@ -84,7 +84,7 @@ async def take_place(tx: TenantTx, place: Place, job: Job, *, seed: int | None) 
     }
     await tx.run_each(sql.insert_job(), [row])
     if place.parent_id is not None:
-        await tx.run(tree_sql.count_parent(place.parent_id, {"children": 1, "started": 1}))
+        await tx.run(tree_sql.count_parent(place.parent_id, children=1, started=1))
 
 
 async def _find_picture(tx: TenantTx, run: Run, parent_id: CandidateId) -> FileId | None:

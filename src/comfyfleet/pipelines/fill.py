@@ -16,6 +16,11 @@ PLACE = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]{0,99})\}")
 SEED_BITS = 53  # whole numbers that every JSON reader keeps
 
 
+def is_plain(text: str) -> bool:
+    """PostgreSQL keeps no NUL, and half a surrogate pair cannot be encoded at all."""
+    return "\x00" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def named_variables(text: str) -> set[str]:
     return {found.group(1) for found in PLACE.finditer(text) if found.group(1)}
 

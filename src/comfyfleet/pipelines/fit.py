@@ -1,5 +1,6 @@
 """Do the steps fit the effects they name, and a run the steps? Asked before anything is started. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,7 @@ from uuid import UUID
 from comfyfleet import workflows
 from comfyfleet.jobs import open_input
 from comfyfleet.kernel.errors import EffectUnavailable, FleetError, InvalidInput
-from comfyfleet.pipelines.fill import add_seeds, fill_properties, named_variables
+from comfyfleet.pipelines.fill import add_seeds, fill_properties, is_plain, named_variables
 from comfyfleet.pipelines.model import (
     CONCURRENCY_MAX,
     SCORERS,
@@ -105,6 +106,10 @@ def _check_variables(given: Mapping[str, Any], steps: Sequence[Step]) -> None:
             raise InvalidInput(f"variables.{name}", f"is not used by this pipeline (it uses: {known})")
         if not isinstance(value, (str, int, float, bool)):
             raise InvalidInput(f"variables.{name}", "must be a text, a number, true or false")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidInput(f"variables.{name}", "must be a number that there is")
+        if isinstance(value, str) and not is_plain(value):
+            raise InvalidInput(f"variables.{name}", "holds a NUL or half a character")
         if isinstance(value, str) and len(value) > VALUE_CHARS_MAX:
             raise InvalidInput(f"variables.{name}", f"has more than {VALUE_CHARS_MAX} characters")
 

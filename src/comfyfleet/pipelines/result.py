@@ -100,9 +100,9 @@ async def _plant(tx: TenantTx, run_job: RunJob, pictures: Sequence[tuple[int, Fi
 async def _count(tx: TenantTx, run_job: RunJob, state: RunJobState, *, made: int, alive: int, spent: bool) -> None:
     failures = 1 if state is RunJobState.FAILED else 0
     step = {"in_flight": -1, "made": made, "alive": alive, "failures": failures}
-    await tx.run(sql.count_step(run_job.run_id, run_job.position, step))
+    await tx.run(sql.count_step(run_job.run_id, run_job.position, **step))
     if run_job.parent_id is not None:
-        await tx.run(tree_sql.count_parent(run_job.parent_id, {"children": made - 1, "failures": failures}))
+        await tx.run(tree_sql.count_parent(run_job.parent_id, children=made - 1, failures=failures))
     refund = 0 if spent else run_job.tokens
-    await tx.run(sql.count_run(run_job.run_id, {"in_flight": -1, "tokens_spent": -refund}))
+    await tx.run(sql.count_run(run_job.run_id, in_flight=-1, tokens_spent=-refund))
     await tx.run(sql.make_due(run_job.run_id))

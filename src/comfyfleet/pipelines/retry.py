@@ -57,11 +57,11 @@ def _require_budget(run: Run, failed: RunJob) -> None:
 
 
 async def _count(tx: TenantTx, run: Run, failed: RunJob) -> None:
-    await tx.run(sql.count_step(run.id, failed.position, {"in_flight": 1, "started": 1, "failures": -1}))
+    await tx.run(sql.count_step(run.id, failed.position, in_flight=1, started=1, failures=-1))
     if failed.parent_id is not None:
-        await tx.run(tree_sql.count_parent(failed.parent_id, {"failures": -1}))
+        await tx.run(tree_sql.count_parent(failed.parent_id, failures=-1))
     spent = {"in_flight": 1, "jobs_started": 1, "tokens_spent": failed.tokens}
-    await tx.run(sql.count_run(run.id, spent))
+    await tx.run(sql.count_run(run.id, **spent))
     if run.status in RUN.sources(RunEvent.GO_ON):
         await tx.one(sql.move_run(run.id, RunEvent.GO_ON))
     await tx.run(sql.make_due(run.id))

@@ -3,12 +3,13 @@
 Every error names its field by the way to it (`steps.1.needs.parent`), so that whoever read a file can say the line.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from comfyfleet.kernel.errors import InvalidInput
-from comfyfleet.pipelines.fill import VARIABLE, named_variables
+from comfyfleet.pipelines.fill import VARIABLE, is_plain, named_variables
 from comfyfleet.pipelines.model import STEPS_MAX, VARIANTS_MAX, NewPipeline, Step
 from comfyfleet.pipelines.names import check_folder, step_slug
 from comfyfleet.workflows.properties import NAME, PROPERTIES_MAX, TEXT_CHARS_MAX
@@ -126,7 +127,7 @@ def _properties(where: str, said: object, variables: Sequence[str]) -> dict[str,
                     place,
                     f"uses the variable {each!r}: name it under needs.variables, or write {{{{{each}}}}} for text",
                 )
-        elif not isinstance(value, (int, float, bool)):
+        elif not isinstance(value, (int, float)) or (isinstance(value, float) and not math.isfinite(value)):
             raise InvalidInput(place, "must be a text, a number, true or false")
     return dict(given)
 
@@ -155,6 +156,6 @@ def _text(where: str, said: object, *, chars_max: int, may_be_empty: bool = Fals
         raise InvalidInput(where, "is needed, as a text" if said is None else "must be a text")
     if len(said) > chars_max:
         raise InvalidInput(where, f"has more than {chars_max} characters")
-    if "\x00" in said or any("\ud800" <= letter <= "\udfff" for letter in said):
+    if not is_plain(said):
         raise InvalidInput(where, "holds a NUL or half a character")
     return said

@@ -56,13 +56,17 @@ def pipelines_by_id(pipeline_ids: list[PipelineId]) -> sa.Select[Any]:
 
 def pipeline_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
     """The newest version of each, newest first."""
-    newer = p.alias("newer")
-    is_newest = ~(
-        sa.select(newer.c.id)
-        .where(newer.c.tenant_id == BOUND_TENANT, newer.c.slug == p.c.slug, newer.c.version > p.c.version)
-        .exists()
+    last = (
+        sa.select(p.c.slug, sa.func.max(p.c.version).label("version"))
+        .where(p.c.tenant_id == BOUND_TENANT)
+        .group_by(p.c.slug)
+        .subquery("last")
     )
-    page = sa.select(*p.c).where(p.c.tenant_id == BOUND_TENANT, p.c.archived_at.is_(None), is_newest)
+    page = (
+        sa.select(*p.c)
+        .join(last, sa.and_(last.c.slug == p.c.slug, last.c.version == p.c.version))
+        .where(p.c.tenant_id == BOUND_TENANT, p.c.archived_at.is_(None))
+    )
     return (page.where(p.c.id < after) if after else page).order_by(p.c.id.desc()).limit(rows + 1)
 
 
@@ -231,7 +235,26 @@ def insert_job() -> sa.Insert:
     return sa.insert(j).values(tenant_id=BOUND_TENANT, state=RunJobState.IN_FLIGHT, created_at=now(), **given)
 
 
-def count_step(run_id: RunId, position: int, more: dict[str, int]) -> sa.Update:
+def count_step(
+    run_id: RunId,
+    position: int,
+    *,
+    made: int = 0,
+    alive: int = 0,
+    in_flight: int = 0,
+    started: int = 0,
+    failures: int = 0,
+    votes: int = 0,
+) -> sa.Update:
+    """So many more; below zero, fewer."""
+    more = {
+        "made": made,
+        "alive": alive,
+        "in_flight": in_flight,
+        "started": started,
+        "failures": failures,
+        "votes": votes,
+    }
     return (
         sa.update(s)
         .where(s.c.tenant_id == BOUND_TENANT, s.c.run_id == run_id, s.c.position == position)
@@ -239,7 +262,8 @@ def count_step(run_id: RunId, position: int, more: dict[str, int]) -> sa.Update:
     )
 
 
-def count_run(run_id: RunId, more: dict[str, int]) -> sa.Update:
+def count_run(run_id: RunId, *, in_flight: int = 0, jobs_started: int = 0, tokens_spent: int = 0) -> sa.Update:
+    more = {"in_flight": in_flight, "jobs_started": jobs_started, "tokens_spent": tokens_spent}
     return (
         sa.update(r)
         .where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id)

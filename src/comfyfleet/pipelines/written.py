@@ -72,6 +72,8 @@ class _Reader:
             root = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as problem:
             mark = problem.problem_mark or problem.context_mark
+            if problem.problem is not None and "end of stream" in problem.problem:
+                mark = problem.context_mark or mark  # where that began which never ends
             line = mark.line + 1 if mark is not None else 1
             raise InvalidFile(self._file, line, "pipeline", f"is no YAML: {problem.problem or problem}") from None
         except (yaml.YAMLError, RecursionError, ValueError) as problem:

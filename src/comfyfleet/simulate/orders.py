@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from comfyfleet.kernel.errors import Unavailable
 from comfyfleet.simulate.line import Line
@@ -30,6 +30,7 @@ class Orders:
     stage: Stage
     plan: Plan
     tally: Tally
+    owners: dict[str, User] = field(default_factory=dict)
 
     async def place(self) -> None:
         """All of them, until the last is accepted."""
@@ -62,6 +63,7 @@ class Orders:
             answer = await line.post("/api/ai-jobs", headers, json.dumps(body).encode())
             said = json.loads(answer.body)
             if answer.status == CREATED:
+                self.owners[said["id"]] = user
                 self.tally.order(said["id"], user.tenant, time.monotonic())
                 return str(said["id"])
             if said.get("error", {}).get("code") != "too_many_active_jobs":

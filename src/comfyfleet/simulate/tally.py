@@ -30,6 +30,7 @@ class Figures:
     completed: int
     failed: int
     repeated: int
+    lost_leases: int
     seconds: float
     jobs_per_s: float
     orders_per_s: float
@@ -111,6 +112,7 @@ def figures_of(tally: Tally, plan: Plan) -> Figures:
         completed=len(tally.ended) - tally.failed,
         failed=tally.failed,
         repeated=tally.repeated,
+        lost_leases=tally.lost,
         seconds=ended - began,
         jobs_per_s=len(runs) / (ended - began) if ended > began else 0.0,
         orders_per_s=len(ordered) / ordering_s if ordering_s > 0 else 0.0,

@@ -2,11 +2,12 @@
 
 from comfyfleet.storage.announce import announce_upload, prepare_upload, read_unfinished, sign_upload
 from comfyfleet.storage.collect import abandon_uploads, forget_files, keys_of, list_long_deleted
-from comfyfleet.storage.confirm import assemble_upload, confirm_upload, record_made
+from comfyfleet.storage.confirm import assemble_upload, confirm_upload, made_file, record_made
 from comfyfleet.storage.lifecycle import FileStatus
 from comfyfleet.storage.model import (
     Announced,
     File,
+    MadeFile,
     NewUpload,
     ObjectKey,
     ObjectStore,
@@ -25,6 +26,7 @@ __all__ = [
     "Announced",
     "File",
     "FileStatus",
+    "MadeFile",
     "NewUpload",
     "ObjectKey",
     "ObjectStore",
@@ -46,6 +48,7 @@ __all__ = [
     "keys_of",
     "list_files",
     "list_long_deleted",
+    "made_file",
     "note_size",
     "object_key",
     "prepare_upload",

@@ -33,7 +33,7 @@ async def prepare_upload(
     _check_name(name)
     _check_media_type(media_type)
     if not 1 <= size_bytes <= size_bytes_max:
-        raise InvalidInput("size_bytes", f"must be from 1 to {size_bytes_max}")
+        raise InvalidInput("size", f"must be from 1 to {size_bytes_max}")
     file_id = FileId(new_id())
     key = file_key(tenant_id, file_id)
     in_parts = len(plan_parts(size_bytes)) > 1
@@ -81,7 +81,7 @@ def _check_name(name: str) -> None:
 
 def _check_media_type(media_type: str) -> None:
     if len(media_type) > MEDIA_TYPE_CHARS_MAX or not _MEDIA_TYPE.fullmatch(media_type):
-        raise InvalidInput("media_type", "must be a type such as 'image/png', without parameters")
+        raise InvalidInput("mime_type", "must be a type such as 'image/png', without parameters")
 
 
 def clean_name(name: str) -> str:

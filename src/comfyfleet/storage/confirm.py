@@ -7,7 +7,7 @@ from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound, Uplo
 from comfyfleet.kernel.ids import FileId, UserId, new_id
 from comfyfleet.storage import sql
 from comfyfleet.storage.announce import clean_media_type, clean_name
-from comfyfleet.storage.model import Disk, File, NewUpload, ObjectKey, ObjectStore, StoredObject, UploadedPart
+from comfyfleet.storage.model import Disk, File, MadeFile, ObjectKey, ObjectStore, StoredObject, UploadedPart
 from comfyfleet.storage.parts import check_parts
 from comfyfleet.storage.read import read_file, require_same_disk
 
@@ -29,15 +29,31 @@ async def confirm_upload(tx: TenantTx, file_id: FileId, user_id: UserId) -> File
     return File.from_row(row) if row is not None else await read_file(tx, file_id, user_id)
 
 
-async def record_made(
-    tx: TenantTx, key: ObjectKey, *, disk: Disk, name: str, media_type: str, size_bytes: int, user_id: UserId
-) -> File:
-    """An object that a worker made for this user, found in the store before. What it is called is the worker's word,
-    so that is made harmless, not refused: a result must not be lost for its name."""
-    upload = NewUpload(
-        FileId(new_id()), clean_name(name), disk, key, clean_media_type(media_type), size_bytes, multipart_id=None
-    )
-    return File.from_row(await tx.one(sql.insert_stored(upload, user_id=user_id)))
+def made_file(
+    key: ObjectKey, *, disk: Disk, name: str, media_type: str, size_bytes: int, sha256: str | None
+) -> MadeFile:
+    """An object that a worker made, found in the store before. What it is called is the worker's word, so that is made
+    harmless, not refused: a result must not be lost for its name."""
+    return MadeFile(FileId(new_id()), clean_name(name), disk, key, clean_media_type(media_type), size_bytes, sha256)
+
+
+async def record_made(tx: TenantTx, made: Sequence[MadeFile], *, user_id: UserId) -> None:
+    """From here on they are this user's files."""
+    rows = [
+        {
+            "id": each.id,
+            "user_id": user_id,
+            "name": each.name,
+            "disk": each.disk,
+            "path": each.key,
+            "mime_type": each.media_type,
+            "size": each.size_bytes,
+            "sha256": each.sha256,
+        }
+        for each in made
+    ]
+    if rows:
+        await tx.run_each(sql.insert_made(), rows)
 
 
 async def _join(store: ObjectStore, file: File, parts: Sequence[UploadedPart]) -> StoredObject:

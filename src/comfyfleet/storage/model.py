@@ -118,7 +118,22 @@ class NewUpload:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeFile:
+    """One that a worker made. `sha256`: what it says of its bytes."""
+
+    id: FileId
+    name: str
+    disk: Disk
+    key: ObjectKey
+    media_type: str
+    size_bytes: int
+    sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class File:
+    """`sha256`: of its bytes, where whoever wrote them has said so."""
+
     id: FileId
     tenant_id: TenantId
     user_id: UserId
@@ -131,6 +146,7 @@ class File:
     multipart_id: str | None
     created_at: datetime
     stored_at: datetime | None
+    sha256: str | None = None
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -147,6 +163,7 @@ class File:
             multipart_id=row.multipart_id,
             created_at=row.created_at,
             stored_at=row.stored_at,
+            sha256=row.sha256,
         )
 
 

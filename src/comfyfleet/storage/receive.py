@@ -24,9 +24,9 @@ async def receive_stream(store: ObjectStore, file: File, chunks: AsyncIterator[b
     return await store.write_stream(file.key, chunks, media_type=file.media_type)
 
 
-async def note_size(tx: TenantTx, file_id: FileId, user_id: UserId, size_bytes: int) -> File:
+async def note_size(tx: TenantTx, file_id: FileId, user_id: UserId, size_bytes: int, *, sha256: str) -> File:
     """What was announced was the most that could come. It stays pending until somebody takes it."""
-    row = await tx.maybe(sql.set_size(file_id, user_id, size_bytes=size_bytes))
+    row = await tx.maybe(sql.set_size(file_id, user_id, size_bytes=size_bytes, sha256=sha256))
     if row is None:
         raise NotFound("file", file_id)
     return File.from_row(row)

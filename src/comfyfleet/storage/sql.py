@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import files
 from comfyfleet.kernel.ids import FileId, UserId
@@ -13,6 +14,7 @@ from comfyfleet.storage.lifecycle import FILE, FileEvent, FileStatus
 from comfyfleet.storage.model import NewUpload
 
 f = files
+MADE = ("id", "user_id", "name", "disk", "path", "mime_type", "size", "sha256")
 
 
 def insert_file(upload: NewUpload, *, user_id: UserId) -> sa.Insert:
@@ -35,9 +37,12 @@ def insert_file(upload: NewUpload, *, user_id: UserId) -> sa.Insert:
     )
 
 
-def insert_stored(upload: NewUpload, *, user_id: UserId) -> sa.Executable:
-    """Its bytes are there already."""
-    return insert_file(upload, user_id=user_id).values(status=FILE.target(FileEvent.STORE), stored_at=now())
+@built_once
+def insert_made() -> sa.Insert:
+    """For many at once, each with the values of `MADE`. Their bytes are there already."""
+    given = {name: sa.bindparam(name, type_=f.c[name].type) for name in MADE}
+    stored = FILE.target(FileEvent.STORE)
+    return sa.insert(f).values(tenant_id=BOUND_TENANT, status=stored, created_at=now(), stored_at=now(), **given)
 
 
 def by_id(file_id: FileId, user_id: UserId) -> sa.Select[Any]:
@@ -68,7 +73,7 @@ def mark_stored(file_id: FileId, user_id: UserId) -> sa.Update:
     return _move(file_id, user_id, FileEvent.STORE).values(stored_at=now())
 
 
-def set_size(file_id: FileId, user_id: UserId, *, size_bytes: int) -> sa.Update:
+def set_size(file_id: FileId, user_id: UserId, *, size_bytes: int, sha256: str) -> sa.Update:
     """Only while nobody relies on it."""
     return (
         sa.update(f)
@@ -78,7 +83,7 @@ def set_size(file_id: FileId, user_id: UserId, *, size_bytes: int) -> sa.Update:
             f.c.user_id == user_id,
             f.c.status.in_(FILE.sources(FileEvent.STORE)),
         )
-        .values(size=size_bytes)
+        .values(size=size_bytes, sha256=sha256)
         .returning(*f.c)
     )
 

@@ -14,6 +14,7 @@ from comfyfleet.upkeep import (
     collect_outputs,
     collect_uploads,
     deliver_webhooks,
+    expire_files,
     expire_jobs,
     expire_leases,
     expire_videos,
@@ -79,6 +80,7 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
         # Videos first: a job whose result a video shows goes when that is gone.
         _loop(expire_videos, partial(expire_videos.tick, house, pool, rules=rules), pool),
         _loop(expire_jobs, partial(expire_jobs.tick, house, pool, rules=rules), pool),
+        _loop(expire_files, partial(expire_files.tick, house, pool, rules=rules), pool),
         Loop(forget_old.NAME_POOL, forget_old.EVERY_S, forget_old.BATCH, sent, pool),
     ]
 

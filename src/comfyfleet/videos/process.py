@@ -35,12 +35,17 @@ async def complete_video(
 ) -> Video | None:
     """None: it was told before, or the video follows another job by now, or is gone. Nothing moved."""
     row = await tx.maybe(
-        sql.complete_video(video_id, job_id, processed_file_id, media_type=media_type, details=details or {})
+        sql.complete_video(),
+        video_id=video_id,
+        of_job_id=job_id,
+        made_file_id=processed_file_id,
+        made_type=media_type,
+        details=details or {},
     )
     return Video.from_row(row) if row is not None else None
 
 
 async def fail_video(tx: TenantTx, video_id: VideoId, error: str, *, job_id: JobId) -> Video | None:
     """`error` is shown to the user. A cancelled job fails its video with `cancelled`. None as above."""
-    row = await tx.maybe(sql.fail_video(video_id, job_id, details={"error": error}))
+    row = await tx.maybe(sql.fail_video(), video_id=video_id, of_job_id=job_id, details={"error": error})
     return Video.from_row(row) if row is not None else None

@@ -94,22 +94,26 @@ def start_processing(video_id: VideoId, user_id: UserId, job_id: JobId) -> sa.Up
     )
 
 
-def complete_video(
-    video_id: VideoId, job_id: JobId, file_id: FileId, *, media_type: str | None, details: dict[str, Any]
-) -> sa.Update:
-    return (
-        _move(video_id, VideoEvent.COMPLETE)
-        .where(v.c.job_id == job_id)
-        .values(
-            processed_file_id=file_id,
-            mime_type=sa.func.coalesce(v.c.mime_type, sa.literal(media_type, sa.Text())),
-            processing_details=details,
-        )
+@built_once
+def complete_video() -> sa.Update:
+    made = sa.bindparam("made_file_id", type_=sa.Uuid()), sa.bindparam("made_type", type_=sa.Text())
+    return _followed(VideoEvent.COMPLETE).values(
+        processed_file_id=made[0], mime_type=sa.func.coalesce(v.c.mime_type, made[1])
     )
 
 
-def fail_video(video_id: VideoId, job_id: JobId, *, details: dict[str, Any]) -> sa.Update:
-    return _move(video_id, VideoEvent.FAIL).where(v.c.job_id == job_id).values(processing_details=details)
+@built_once
+def fail_video() -> sa.Update:
+    return _followed(VideoEvent.FAIL)
+
+
+def _followed(event: VideoEvent) -> sa.Update:
+    """Only while it follows the job that is given as `of_job_id`."""
+    return (
+        _move(sa.bindparam("video_id", type_=sa.Uuid()), event)
+        .where(v.c.job_id == sa.bindparam("of_job_id", type_=sa.Uuid()))
+        .values(processing_details=sa.bindparam("details", type_=v.c.processing_details.type))
+    )
 
 
 def delete_video(video_id: VideoId, user_id: UserId) -> sa.Executable:
@@ -120,7 +124,7 @@ def delete_video(video_id: VideoId, user_id: UserId) -> sa.Executable:
     )
 
 
-def _move(video_id: VideoId, event: VideoEvent) -> sa.Update:
+def _move(video_id: VideoId | sa.BindParameter[Any], event: VideoEvent) -> sa.Update:
     return (
         sa.update(v)
         .where(v.c.tenant_id == BOUND_TENANT, v.c.id == video_id, v.c.status.in_(VIDEO.sources(event)))

@@ -46,7 +46,7 @@ async def _write(
     event_id = WebhookEventId(new_id())
     payload = json.dumps({"type": event_type.value, "timestamp": at.isoformat(), "data": facts}, separators=(",", ":"))
     made = await tx.maybe(
-        sql.insert_event(event_id, event_type=event_type.value, subject_id=subject_id, payload=payload)
+        sql.insert_event(), id=event_id, event_type=event_type.value, subject_id=subject_id, payload=payload
     )
     if made is None:
         return False

@@ -20,6 +20,9 @@ BODY_BYTES_MAX = 64 * 1024
 ERROR_CHARS_MAX = 300
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+UNICAST = ipaddress.IPv6Network("2000::/3")  # all that has been given out to the public internet
 
 
 class AddressRefused(Refused):
@@ -59,14 +62,26 @@ class PublicOnly(httpx2.AsyncBaseTransport):
         return addresses[0]
 
     def _is_allowed(self, text: str) -> bool:
-        address = ipaddress.ip_address(text.partition("%")[0])
-        if isinstance(address, ipaddress.IPv6Address):
-            # An IPv4 address in other clothes leads where it leads.
-            address = address.ipv4_mapped or address.sixtofour or address
-        return (address.is_global and not address.is_multicast) or any(address in network for network in self._allowed)
+        address = _undressed(ipaddress.ip_address(text.partition("%")[0]))
+        return _is_public(address) or any(address in network for network in self._allowed)
 
     async def aclose(self) -> None:
         await self._transport.aclose()
+
+
+def _undressed(address: Address) -> Address:
+    """An IPv4 address in other clothes leads where it leads."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _is_public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address) and address not in UNICAST:
+        return False  # what `ipaddress` does not know to be special it calls global
+    return address.is_global and not address.is_multicast
 
 
 def a_sender(*, allowed: Sequence[Network] = ()) -> httpx2.AsyncClient:

@@ -71,28 +71,19 @@ def delete_endpoint(endpoint_id: EndpointId) -> sa.Delete:
 # ── events ──────────────────────────────────────────────────────────────────────────────────
 
 
-def insert_event(event_id: WebhookEventId, *, event_type: str, subject_id: UUID, payload: str) -> sa.Insert:
+@built_once
+def insert_event() -> sa.Insert:
     """Once for what it is about: a settlement that is applied again writes nothing."""
-    return (
-        insert_once(v)
-        .values(
-            id=event_id,
-            tenant_id=BOUND_TENANT,
-            event_type=event_type,
-            subject_id=subject_id,
-            payload=payload,
-            created_at=now(),
-        )
-        .returning(v.c.id)
-    )
+    given = {name: sa.bindparam(name, type_=v.c[name].type) for name in ("id", "event_type", "subject_id", "payload")}
+    return insert_once(v).values(tenant_id=BOUND_TENANT, created_at=now(), **given).returning(v.c.id)
 
 
+@built_once
 def insert_delivery() -> sa.Insert:
+    given = {name: sa.bindparam(name, type_=d.c[name].type) for name in ("id", "event_id", "endpoint_id")}
     return insert_once(d).values(
-        id=sa.bindparam("id"),
+        **given,
         tenant_id=BOUND_TENANT,
-        event_id=sa.bindparam("event_id"),
-        endpoint_id=sa.bindparam("endpoint_id"),
         status=DELIVERY.initial,
         attempts=0,
         attempts_before=0,

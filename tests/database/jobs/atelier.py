@@ -3,6 +3,7 @@ the house it happens in: what is not called has crashed, and a house may crash i
 
 import random
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import sqlalchemy as sa
@@ -27,6 +28,7 @@ from tests.database.jobs.world import PRICE, World
 from tests.database.videos.shelf import a_video, a_written_upload
 
 RICH = 100_000
+MADE_SHA256 = sha256(b"made").hexdigest()
 
 
 @dataclass
@@ -76,7 +78,8 @@ class Atelier(World):
         return key
 
     async def complete_with(self, grant: Grant, *keys: ObjectKey, house: House | None = None) -> Any:
-        outputs = [{"path": key, "name": "out.png", "mime_type": "image/png", "size": 4} for key in keys]
+        said = {"name": "out.png", "mime_type": "image/png", "size": 4, "sha256": MADE_SHA256}
+        outputs = [{"path": key, **said} for key in keys]
         report = Report(proof(grant, self.holder), "d", detail={"outputs": outputs, "disk": self.house.store.disk})
         async with (house or self.house).control_tx() as tx:
             return (await dispatch.complete_dispatches(tx, [report], signer=SIGNER))[grant.dispatch_id]
@@ -135,4 +138,4 @@ class Atelier(World):
         return [(each.code, each.rows) for each in await checks.check_everything(self.house) if each.state != "ok"]
 
 
-__all__ = ["PRICE", "RICH", "Atelier"]
+__all__ = ["MADE_SHA256", "PRICE", "RICH", "Atelier"]

@@ -8,7 +8,7 @@ import pytest
 
 from comfyfleet import storage, tenants, videos
 from comfyfleet.api.tenant.ordering import order
-from comfyfleet.db.tables import ai_jobs, job_files, token_transactions
+from comfyfleet.db.tables import ai_jobs, files, job_files, token_transactions
 from comfyfleet.house import House
 from comfyfleet.jobs import JobStatus, Placed, delete_job, require_unused, retry_job, retry_order
 from comfyfleet.kernel.errors import (
@@ -21,14 +21,14 @@ from comfyfleet.kernel.errors import (
     TooManyActiveJobs,
 )
 from comfyfleet.kernel.ids import FileId, TenantId, new_id
-from comfyfleet.upkeep import UpkeepRules, expire_jobs, expire_videos
+from comfyfleet.upkeep import UpkeepRules, expire_files, expire_jobs, expire_videos
 from comfyfleet.videos import VideoStatus
 from comfyfleet.workflows import read_properties
 from tests.api.ordering import GRAPH, an_effect
 from tests.builders import a_workflow
 from tests.builders import an_effect as an_effect_of
 from tests.conftest import ManualClock
-from tests.database.jobs.atelier import PRICE, RICH, Atelier
+from tests.database.jobs.atelier import MADE_SHA256, PRICE, RICH, Atelier
 from tests.database.videos.shelf import a_video
 
 FIFTY = range(50)
@@ -245,3 +245,42 @@ async def test_a_job_whose_words_are_gone_cannot_be_tried_again(atelier: Atelier
             await retry_order(tx, job_id, atelier.member.user.id, rules=atelier.house.job_rules)
         with pytest.raises(IllegalMove, match="expired"):
             await retry_job(tx, job_id)
+
+
+async def test_what_was_over_before_anybody_said_that_it_began_is_told_whole(atelier: Atelier) -> None:
+    """Its replica died, or it took no time: `started` comes with the end."""
+    for job_id, end in (await atelier.delivered(), "completed"), (await atelier.failed_order(), "failed"):
+        job = await atelier.job(job_id)
+        assert job.started_at is not None
+        assert job.completed_at is not None
+        assert job.created_at <= job.started_at <= job.completed_at
+        assert await atelier.events_of(job_id) == sorted([f"job.{end}", "job.queued", "job.started"])
+    cancelled = await atelier.cancel_order((await atelier.order()).job.id)
+    assert cancelled.started_at is None
+    assert await atelier.events_of(cancelled.id) == ["job.cancelled", "job.queued"]
+    assert await atelier.broken() == []
+
+
+async def test_a_result_keeps_the_hash_that_its_worker_told(atelier: Atelier) -> None:
+    [output] = await atelier.outputs_of(await atelier.delivered())
+    assert [row.sha256 for row in await atelier.rows(files, id=output)] == [MADE_SHA256]
+
+
+async def test_a_file_that_is_part_of_nothing_goes_after_its_time(atelier: Atelier, clock: ManualClock) -> None:
+    rules = UpkeepRules(retention_s=1_000.0)
+    loose, taken = await atelier.a_mask(), await atelier.a_mask()
+    made = await atelier.outputs_of(await atelier.delivered())
+    under_way = await atelier.order(properties={"prompt": "x", "mask": str(taken)})
+    clock.advance(999.0)
+    assert await expire_files.tick(atelier.house, atelier.pool, rules=rules) == 0
+    clock.advance(10.0)
+    [path] = [row.path for row in await atelier.rows(files, id=loose)]
+    assert await expire_files.tick(atelier.house, atelier.pool, rules=rules) == 1
+    assert await atelier.house.store.head(path) is None
+    stored = {row.id for row in await atelier.rows(files, status="stored")}
+    assert loose not in stored
+    assert {taken, *made, *atelier.video.file_ids} <= stored
+    await atelier.cancel_order(under_way.job.id)
+    assert await expire_files.tick(atelier.house, atelier.pool, rules=rules) == 1
+    assert await expire_files.tick(atelier.house, atelier.pool, rules=rules) == 0
+    assert await atelier.broken() == []

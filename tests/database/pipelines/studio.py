@@ -54,6 +54,14 @@ class Studio:
         studio.pipeline = await studio.apply(name="Gym shoot", steps=list(steps))
         return studio
 
+    @classmethod
+    async def another(cls, first: "Studio") -> "Studio":
+        """A tenant beside the first, with a pipeline of the same effects."""
+        member = await a_member(first.house, tokens=RICH)
+        studio = cls(first.house, member, pipeline=first.pipeline)
+        studio.pipeline = await studio.apply(name="Gym shoot", steps=STEPS)
+        return studio
+
     # ── what people do ──
 
     async def apply(self, **said: Any) -> Pipeline:
@@ -109,7 +117,7 @@ class Studio:
             id=SettlementId(new_id()),
             dispatch_id=DispatchId(job_id),
             tenant_id=self.member.tenant.id,
-            pool="main",
+            pool=self.member.tenant.pool,
             outcome=outcome,
             error_class="user_input" if outcome is DispatchStatus.FAILED else None,
             error="it broke" if outcome is DispatchStatus.FAILED else None,
@@ -156,6 +164,13 @@ class Studio:
             count += len(flying)
             await self.advance()
         return count
+
+    async def work_once(self) -> None:
+        """What is under way is done; what comes of it is begun, and stays."""
+        await self.advance()
+        for row in await self.under_way():
+            await self.complete(row.job_id)
+        await self.advance()
 
     # ── what came of it ──
 

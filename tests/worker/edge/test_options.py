@@ -141,6 +141,15 @@ def test_the_command_line_refuses_what_makes_no_sense_and_tells_no_secret(monkey
     assert exit_code(error) == 2
 
 
+def test_a_shell_that_uses_the_command_line_may_start_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMFYFLEET_API_KEY", "cf_hidden")
+    monkeypatch.setenv("COMFYFLEET_OPERATOR_KEY", "cf_hidden")
+    error = CliRunner().invoke(app, ["worker", "--fleet", "video"]).exception
+    assert isinstance(error, WorkerSettingsError)
+    assert "KEY" not in error.message
+    assert "stage: goes together with fleet" in error.message
+
+
 def test_the_command_that_operators_are_given_is_one_that_the_worker_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Fleet(FleetId(new_id()), "video", "production", "Video", datetime.now(UTC))
     variable, program, *words = shlex.split(

@@ -15,7 +15,7 @@ from comfyfleet.kernel.ids import EffectId
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.storage import ObjectKey, ObjectStore
 from comfyfleet.tenants import Scope
-from comfyfleet.workflows import effects
+from comfyfleet.workflows import Property, effects
 from comfyfleet.workflows.effects import PREVIEW, Offer
 
 router = APIRouter(prefix="/effects", tags=["effects"], dependencies=[Depends(TenantCaller(Scope.READ))])
@@ -56,8 +56,14 @@ class OfferView(View):
             unavailable_because=offer.problem,
             preview_url=signed.url if signed else None,
             preview_mime_type=preview.media_type if preview else None,
-            properties=[OpenPropertyView.model_validate(each) for each in offer.properties],
+            properties=[_open_property(each) for each in offer.properties],
         )
+
+
+def _open_property(prop: Property) -> OpenPropertyView:
+    """What an effect works on is needed, whatever its workflow says: a form should ask for it."""
+    view = OpenPropertyView.model_validate(prop)
+    return view.model_copy(update={"required": view.required or view.is_primary_input})
 
 
 class OfferPage(View):

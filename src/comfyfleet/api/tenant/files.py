@@ -42,10 +42,13 @@ class ConfirmBody(Body):
 
 
 class FileView(View):
+    """`sha256`: of its bytes, where it is known."""
+
     id: FileId
     name: str
     mime_type: str
     size: int
+    sha256: str | None
     status: FileStatus
     created_at: datetime
     stored_at: datetime | None
@@ -57,6 +60,7 @@ class FileView(View):
             name=file.name,
             mime_type=file.media_type,
             size=file.size_bytes,
+            sha256=file.sha256,
             status=file.status,
             created_at=file.created_at,
             stored_at=file.stored_at,

@@ -61,9 +61,10 @@ class Inbox:
         self._announced.append(file)
         meter = _Meter(field, bytes_max)
         await storage.receive_stream(self._house.store, file, meter.read(head, rest))
+        sha256 = meter.digest.hexdigest()
         async with self._house.tenant_tx(self._home) as tx:
-            file = await storage.note_size(tx, file.id, self._user_id, meter.size_bytes)
-        return Received(file, meter.digest.hexdigest(), field)
+            file = await storage.note_size(tx, file.id, self._user_id, meter.size_bytes, sha256=sha256)
+        return Received(file, sha256, field)
 
     async def become_video(self, received: Received) -> VideoId:
         intake = Intake(self._home, self._user_id, received.file.id, field=received.field)

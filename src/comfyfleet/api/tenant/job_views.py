@@ -16,17 +16,20 @@ from comfyfleet.api.tenant.videos import sign_files
 from comfyfleet.house import House
 from comfyfleet.jobs import JOB, Job, JobFile, JobStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable
-from comfyfleet.kernel.ids import EffectId, FileId, JobId, VideoId
+from comfyfleet.kernel.ids import EffectId, FileId, JobId, RunId, VideoId
 from comfyfleet.live import Progress, Waiting
 from comfyfleet.storage import File
 from comfyfleet.tenants import Caller
 
 
 class OutputView(View):
+    """`sha256`: of its bytes, if its worker said so."""
+
     file_id: FileId
     name: str
     mime_type: str
     size: int
+    sha256: str | None
     url: str | None
     is_primary: bool
 
@@ -85,6 +88,7 @@ class JobView(View):
     priority: int
     credits_cost: int
     retry_of: JobId | None
+    run_id: RunId | None
     cancel_requested: bool
     queue: QueueView | None
     progress: ProgressView | None
@@ -108,6 +112,7 @@ class JobView(View):
             priority=job.priority,
             credits_cost=job.reserved_tokens,
             retry_of=job.retry_of,
+            run_id=job.run_id,
             cancel_requested=job.cancel_requested_at is not None,
             queue=QueueView.of(now.waiting) if now.waiting else None,
             progress=ProgressView.model_validate(now.progress) if now.progress else None,
@@ -160,6 +165,7 @@ def _outputs(made: Sequence[JobFile], files: Mapping[FileId, File], urls: Mappin
             name=file.name,
             mime_type=file.media_type,
             size=file.size_bytes,
+            sha256=file.sha256,
             url=urls.get(file.id),
             is_primary=each.is_primary,
         )

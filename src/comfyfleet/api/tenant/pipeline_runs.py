@@ -63,7 +63,7 @@ class NewRunBody(Body):
     pipeline_id: PipelineId | None = None
     pipeline: Annotated[str | None, Field(max_length=63)] = None
     name: Annotated[str, Field(min_length=1, max_length=200)] = "Run"
-    variables: Annotated[dict[str, Scalar], Field(max_length=200)] = {}
+    variables: dict[str, Scalar] = Field({}, max_length=200, description="What the pipeline's steps need.")
     target_folder: Annotated[str, Field(min_length=1, max_length=200, description="Such as `gym-shoot/november`.")]
     variants: Annotated[int, Field(ge=1, le=VARIANTS_MAX, description="Candidates a parent, and of the first step.")]
     top: Annotated[int, Field(ge=1, le=TOP_MAX, description="How many of a step's best go on.")]
@@ -192,7 +192,7 @@ class RunJobPage(View):
     next_cursor: str | None
 
 
-class RetriedView(View):
+class RetriedJobView(View):
     job_id: JobId
 
 
@@ -349,7 +349,9 @@ async def get_run_jobs(
 
 
 @router.post("/{run_id}/jobs/{job_id}/retry", status_code=201)
-async def retry_run_job(run_id: RunId, job_id: JobId, request: Request, caller: Writer, house: TheHouse) -> RetriedView:
+async def retry_run_job(
+    run_id: RunId, job_id: JobId, request: Request, caller: Writer, house: TheHouse
+) -> RetriedJobView:
     """Try a failed job again: same graph, same seed, same place. The failure counts against nobody any more."""
     home = home_of(caller)
     rules = ordering.rules_for(house, home)
@@ -358,7 +360,7 @@ async def retry_run_job(run_id: RunId, job_id: JobId, request: Request, caller: 
     house.live.changed(job.id, user_id=caller.user_id)
     wake_relay(request, home.pool)
     wake_runs(request, home.pool)
-    return RetriedView(job_id=job.id)
+    return RetriedJobView(job_id=job.id)
 
 
 async def _view(house: House, caller: Caller, run: Run) -> RunView:

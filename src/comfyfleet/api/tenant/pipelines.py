@@ -28,7 +28,7 @@ Scalar = str | int | float | bool
 class NeedsBody(Body):
     """`parent`: the picture of the step before it. Left away: yes, but for the first step."""
 
-    variables: Annotated[list[str], Field(max_length=50, description="What a run must bring.")] = []
+    variables: list[str] = Field([], max_length=50, description="What a run must bring.")
     parent: Annotated[bool | str | None, Field(description="Or that step's name.")] = None
 
 
@@ -38,9 +38,9 @@ class StepBody(Body):
     effect: Annotated[str, Field(min_length=1, max_length=100, description="By its slug.")]
     needs: NeedsBody = NeedsBody()
     variants: Annotated[int | None, Field(ge=1, le=VARIANTS_MAX, description="Default: the run's.")] = None
-    properties: Annotated[
-        dict[str, Scalar], Field(max_length=200, description="For the effect; `{name}` stands for a variable.")
-    ] = {}
+    properties: dict[str, Scalar] = Field(
+        {}, max_length=200, description="For the effect; `{name}` stands for a variable."
+    )
 
 
 class PipelineBody(Body):

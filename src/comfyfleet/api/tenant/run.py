@@ -134,13 +134,14 @@ async def _place(house: House, home: Home, caller: Caller, effect: str, asked: A
         priority=body.priority,
         webhook_url=body.webhook_url,
     )
-    if not asked.brought and body.file_id is None:
+    if not asked.sums and body.file_id is None:
         return await order(house, wanted)
-    sums = {name: received.sha256 for name, received in asked.brought.items()}
-    wanted = replace(wanted, given_digest=jobs.digest_request(wanted.digest, sums, body.file_id))
+    wanted = replace(wanted, given_digest=jobs.digest_request(wanted.digest, asked.sums, body.file_id))
     before = await ordered_before(house, wanted)
     if before is not None:
         return Placed(before, replayed=True)
+    if asked.refusal is not None:
+        raise asked.refusal
     await _take_offer(house, effect)  # an effect that is not there is said before anything is looked at
     video_id = await _input(house, home, caller, asked, inbox)
     properties = dict(body.properties)

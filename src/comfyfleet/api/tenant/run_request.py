@@ -1,10 +1,11 @@
 """One call that runs an effect, read to its end: JSON, or a form whose files go to the store as they come."""
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from fastapi import Request
@@ -18,7 +19,7 @@ from comfyfleet.api.forms import FormReader, Part, is_form
 from comfyfleet.api.requests import BODY_WITHIN_S
 from comfyfleet.api.tenant.inbox import Inbox, Received
 from comfyfleet.api.tenant.jobs import OrderBody
-from comfyfleet.kernel.errors import InvalidInput, LimitReached
+from comfyfleet.kernel.errors import EffectUnavailable, InvalidInput, LimitReached
 from comfyfleet.kernel.ids import FileId
 from comfyfleet.workflows import Version
 from comfyfleet.workflows.effects import Offer
@@ -40,30 +41,42 @@ class RunBody(OrderBody):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One call, read to its end. `brought`: its files, by property; the one that the effect works on as `file`."""
+    """One call, read to its end. `brought`: its files, by property; the one that the effect works on as `file`.
+
+    `sums`: the SHA-256 of each. With a `refusal` the files were weighed and not kept: it stands, unless the same was
+    ordered before.
+    """
 
     body: RunBody
     brought: Mapping[str, Received] = field(default_factory=dict)
+    sums: Mapping[str, str] = field(default_factory=dict)
+    refusal: EffectUnavailable | None = None
 
 
 async def read_asked(request: Request, inbox: Inbox, take_offer: TakeOffer) -> Asked:
-    """A form is not read before it is known what may be in it."""
+    """A form is not read before it is known what may be in it, or that nothing of it will be kept."""
     content_type = request.headers.get("content-type", "")
     if not is_form(content_type):
         return Asked(_checked(_parsed(await _small_body(request), "body")))
-    offer, version = await take_offer()
+    offered, refusal = None, None
+    try:
+        offered = await take_offer()
+    except EffectUnavailable as unavailable:
+        refusal = unavailable
     async with _turn(request):
         try:
             async with asyncio.timeout(FORM_WITHIN_S):
-                return await _read_form(FormReader(content_type, _steady(request)), inbox, offer, version)
+                asked = await _read_form(FormReader(content_type, _steady(request)), inbox, offered)
+                return replace(asked, refusal=refusal)
         except TimeoutError:
             raise HTTPException(408) from None
         except ClientDisconnect:
             raise HTTPException(400) from None  # nobody is left to read it
 
 
-async def _read_form(form: FormReader, inbox: Inbox, offer: Offer, version: Version) -> Asked:
+async def _read_form(form: FormReader, inbox: Inbox, offered: tuple[Offer, Version] | None) -> Asked:
     texts: dict[str, Any] = {}
+    sums: dict[str, str] = {}
     brought: dict[str, Received] = {}
     while (part := await form.next_part()) is not None:
         if part.file_name is None:
@@ -71,13 +84,22 @@ async def _read_form(form: FormReader, inbox: Inbox, offer: Offer, version: Vers
                 raise InvalidInput(part.name, "comes twice")
             texts[part.name] = await form.text(part)
             continue
-        name, where = _place_of(part, offer, version)
-        if name in brought:
+        name, where = _place_of(part, *offered) if offered else (part.name, part.name)
+        if name in sums:
             raise InvalidInput(where, "comes twice")
-        brought[name] = await inbox.receive(part, form.content(), field=where)
+        if offered:
+            brought[name] = await inbox.receive(part, form.content(), field=where)
+        sums[name] = brought[name].sha256 if offered else await _weigh(form.content())
     if "properties" in texts:
         texts["properties"] = _parsed(texts["properties"].encode(), "properties")
-    return Asked(_checked(texts), brought)
+    return Asked(_checked(texts), brought, sums)
+
+
+async def _weigh(content: AsyncIterator[bytes]) -> str:
+    digest = hashlib.sha256()
+    async for piece in content:
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def _place_of(part: Part, offer: Offer, version: Version) -> tuple[str, str]:

@@ -5,6 +5,8 @@ import sqlalchemy as sa
 from comfyfleet.db.tables.base import TENANT, created_at, id_column, one_of
 from comfyfleet.db.types import UtcTime
 
+STORED = sa.text("status = 'stored'")
+
 files = sa.Table(
     "files",
     TENANT,
@@ -21,10 +23,12 @@ files = sa.Table(
     created_at(),
     sa.Column("stored_at", UtcTime(), nullable=True),
     sa.Column("deleted_at", UtcTime(), nullable=True),
+    sa.Column("sha256", sa.Text(), nullable=True),
     one_of("disk", ["local", "s3"]),
     one_of("status", ["pending", "stored", "deleted"]),
     sa.CheckConstraint("size >= 0", name="size_not_negative"),
     sa.CheckConstraint("status <> 'stored' OR stored_at IS NOT NULL", name="stored_has_time"),
     sa.CheckConstraint("(status = 'deleted') = (deleted_at IS NOT NULL)", name="deleted_has_time"),
     sa.Index("ix_files_owner", "tenant_id", "user_id", "id"),
+    sa.Index("ix_files_ages", "stored_at", sqlite_where=STORED, postgresql_where=STORED),
 )

@@ -21,7 +21,7 @@ async def reject_candidate(
     await hold_run(tx, run_id, user_id)
     gone = await tx.all(sql.reject_branch(candidate_id))
     for position, count in Counter(row.position for row in gone).items():
-        await tx.run(run_sql.count_step(run_id, position, {"alive": -count}))
+        await tx.run(run_sql.count_step(run_id, position, alive=-count))
     if gone:
         await tx.run(run_sql.make_due(run_id))
     unwanted = [JobId(row.job_id) for row in await tx.all(sql.jobs_below_rejected(run_id))]

@@ -15,6 +15,9 @@ from comfyfleet.pipelines.model import RunJobState
 
 c, v, j, r = candidates, votes, run_jobs, pipeline_runs
 
+# As much of a candidate as the choice of a parent needs.
+PARENT = [c.c.id, c.c.elo, c.c.rank, c.c.children, c.c.started, c.c.failures]
+
 
 def insert_candidate() -> sa.Insert:
     names = ("id", "run_id", "position", "parent_id", "job_id", "file_id", "image_index", "seed", "status")
@@ -45,7 +48,8 @@ def of_user(candidate_id: CandidateId, user_id: UserId) -> sa.Select[Any]:
 
 def best(run_id: RunId, position: int, *, rows: int) -> sa.Select[Any]:
     """Who may have children, as far as the ranks go."""
-    return _ranked(run_id, position).order_by(c.c.rank, c.c.id).limit(rows)
+    found = _active(run_id, position).where(c.c.is_passed).with_only_columns(*PARENT)
+    return found.order_by(c.c.rank, c.c.id).limit(rows)
 
 
 def fertile(run_id: RunId, position: int, *, top: int, variants: int, failures_max: int) -> sa.Select[Any]:
@@ -58,7 +62,8 @@ def fertile(run_id: RunId, position: int, *, top: int, variants: int, failures_m
     )
 
 
-def count_parent(candidate_id: CandidateId, more: dict[str, int]) -> sa.Update:
+def count_parent(candidate_id: CandidateId, *, children: int = 0, started: int = 0, failures: int = 0) -> sa.Update:
+    more = {"children": children, "started": started, "failures": failures}
     return (
         sa.update(c)
         .where(c.c.tenant_id == BOUND_TENANT, c.c.id == candidate_id)
@@ -123,7 +128,15 @@ def least_compared(run_id: RunId, position: int, *, rows: int) -> sa.Select[Any]
 
 
 def insert_vote(
-    vote_id: VoteId, winner: Any, loser: Any, *, seq: int, user_id: UserId, idempotency_key: str | None
+    vote_id: VoteId,
+    run_id: RunId,
+    position: int,
+    *,
+    seq: int,
+    winner_id: CandidateId,
+    loser_id: CandidateId,
+    user_id: UserId,
+    idempotency_key: str | None,
 ) -> sa.Insert:
     """Nothing comes back if the key was used before."""
     return (
@@ -131,11 +144,11 @@ def insert_vote(
         .values(
             id=vote_id,
             tenant_id=BOUND_TENANT,
-            run_id=winner.run_id,
-            position=winner.position,
+            run_id=run_id,
+            position=position,
             seq=seq,
-            winner_id=winner.id,
-            loser_id=loser.id,
+            winner_id=winner_id,
+            loser_id=loser_id,
             user_id=user_id,
             idempotency_key=idempotency_key,
             created_at=now(),
@@ -216,7 +229,3 @@ def _active(run_id: RunId, position: int) -> sa.Select[Any]:
     return sa.select(*c.c).where(
         c.c.tenant_id == BOUND_TENANT, c.c.run_id == run_id, c.c.position == position, c.c.status == active
     )
-
-
-def _ranked(run_id: RunId, position: int) -> sa.Select[Any]:
-    return _active(run_id, position).where(c.c.is_passed)

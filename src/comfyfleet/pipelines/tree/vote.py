@@ -38,7 +38,14 @@ async def cast_vote(
     step = (await read_steps(tx, [run_id]))[run_id][winner.position]
     row = await tx.maybe(
         sql.insert_vote(
-            VoteId(new_id()), winner, loser, seq=step.votes + 1, user_id=user_id, idempotency_key=idempotency_key
+            VoteId(new_id()),
+            run_id,
+            winner.position,
+            seq=step.votes + 1,
+            winner_id=winner_id,
+            loser_id=loser_id,
+            user_id=user_id,
+            idempotency_key=idempotency_key,
         )
     )
     if row is None:
@@ -46,7 +53,7 @@ async def cast_vote(
         raise KeyReused(str(idempotency_key))
     for candidate_id, elo in zip((winner_id, loser_id), after_vote(winner.elo, loser.elo), strict=True):
         await tx.run(sql.set_elo(candidate_id, elo))
-    await tx.run(run_sql.count_step(run_id, winner.position, {"votes": 1}))
+    await tx.run(run_sql.count_step(run_id, winner.position, votes=1))
     # Others may be among the best now; or it was the vote that the run's rule waited for.
     await tx.run(run_sql.make_due(run_id))
     return Vote.from_row(row), False

@@ -3,4 +3,5 @@ FROM ai_jobs
 WHERE ai_jobs.tenant_id = ?
 AND ai_jobs.status IN (__[POSTCOMPILE_active])
 AND ai_jobs.user_id = ?
+AND ai_jobs.run_id IS NULL
 LIMIT ? OFFSET ?

@@ -3,4 +3,4 @@ SET cancel_requested_at=coalesce(ai_jobs.cancel_requested_at, (strftime('%Y-%m-%
 WHERE ai_jobs.tenant_id = ?
 AND ai_jobs.id = ?
 AND ai_jobs.status IN (__[POSTCOMPILE_status_1])
-RETURNING id, tenant_id, user_id, effect_id, workflow_id, structure_hash, provider, status, priority, reserved_tokens, expected_s, run_deadline_s, input_file_id, output_file_id, idempotency_key, retry_of, provider_job_id, error_message, error_class, created_at, started_at, completed_at, effect_slug, workflow_version, video_id, properties, request_digest, webhook_endpoint_id, cancel_requested_at, deleted_at, expired_at, collected_at
+RETURNING id, tenant_id, user_id, effect_id, workflow_id, structure_hash, provider, status, priority, reserved_tokens, expected_s, run_deadline_s, input_file_id, output_file_id, idempotency_key, retry_of, provider_job_id, error_message, error_class, created_at, started_at, completed_at, effect_slug, workflow_version, video_id, properties, request_digest, webhook_endpoint_id, cancel_requested_at, deleted_at, expired_at, collected_at, run_id

@@ -1,0 +1,2 @@
+INSERT INTO run_jobs (job_id, tenant_id, run_id, position, parent_id, place, ordinal, seed, tokens, state, created_at)
+VALUES (%(job_id)s::UUID, %(bound_tenant_id)s::UUID, %(run_id)s::UUID, %(position)s::INTEGER, %(parent_id)s::UUID, %(place)s::UUID, %(ordinal)s::INTEGER, %(seed)s::BIGINT, %(tokens)s::BIGINT, %(state)s::VARCHAR, (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)))

@@ -1,0 +1,10 @@
+SELECT candidates.id, candidates.tenant_id, candidates.run_id, candidates.position, candidates.parent_id, candidates.job_id, candidates.file_id, candidates.image_index, candidates.seed, candidates.status, candidates.is_passed, candidates.elo, candidates.rank, candidates.votes, candidates.children, candidates.started, candidates.failures, candidates.scores, candidates.created_at, candidates.rejected_at
+FROM candidates
+WHERE candidates.tenant_id = %(bound_tenant_id)s::UUID
+AND candidates.run_id = %(run_id_1)s::UUID
+AND candidates.position = %(position_1)s::INTEGER
+AND candidates.status = %(status_1)s::VARCHAR
+AND candidates.parent_id = %(parent_id_1)s::UUID
+AND candidates.id > %(id_1)s::UUID
+ORDER BY candidates.id
+LIMIT %(param_1)s::INTEGER

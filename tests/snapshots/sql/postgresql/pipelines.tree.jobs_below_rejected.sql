@@ -1,0 +1,8 @@
+SELECT run_jobs.job_id
+FROM run_jobs
+JOIN candidates ON candidates.id = run_jobs.parent_id
+WHERE run_jobs.tenant_id = %(bound_tenant_id)s::UUID
+AND candidates.tenant_id = %(bound_tenant_id)s::UUID
+AND run_jobs.run_id = %(run_id_1)s::UUID
+AND run_jobs.state = __[POSTCOMPILE_under_way]
+AND candidates.status = %(status_1)s::VARCHAR

@@ -1,0 +1,7 @@
+SELECT candidates.id, candidates.tenant_id, candidates.run_id, candidates.position, candidates.parent_id, candidates.job_id, candidates.file_id, candidates.image_index, candidates.seed, candidates.status, candidates.is_passed, candidates.elo, candidates.rank, candidates.votes, candidates.children, candidates.started, candidates.failures, candidates.scores, candidates.created_at, candidates.rejected_at
+FROM candidates
+JOIN pipeline_runs ON pipeline_runs.id = candidates.run_id
+WHERE candidates.tenant_id = %(bound_tenant_id)s::UUID
+AND candidates.id = %(id_1)s::UUID
+AND pipeline_runs.tenant_id = %(bound_tenant_id)s::UUID
+AND pipeline_runs.user_id = %(user_id_1)s::UUID

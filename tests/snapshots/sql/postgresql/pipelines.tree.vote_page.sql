@@ -1,0 +1,8 @@
+SELECT votes.id, votes.tenant_id, votes.run_id, votes.position, votes.seq, votes.winner_id, votes.loser_id, votes.user_id, votes.idempotency_key, votes.created_at
+FROM votes
+WHERE votes.tenant_id = %(bound_tenant_id)s::UUID
+AND votes.run_id = %(run_id_1)s::UUID
+AND votes.position = %(position_1)s::INTEGER
+AND votes.id > %(id_1)s::UUID
+ORDER BY votes.id
+LIMIT %(param_1)s::INTEGER

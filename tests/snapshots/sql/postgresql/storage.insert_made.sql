@@ -1,0 +1,2 @@
+INSERT INTO files (id, tenant_id, user_id, name, disk, path, mime_type, size, status, created_at, stored_at, sha256)
+VALUES (%(id)s::UUID, %(bound_tenant_id)s::UUID, %(user_id)s::UUID, %(name)s::VARCHAR, %(disk)s::VARCHAR, %(path)s::VARCHAR, %(mime_type)s::VARCHAR, %(size)s::BIGINT, %(status)s::VARCHAR, (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)), (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_2)s)), %(sha256)s::VARCHAR)

@@ -1,4 +1,0 @@
-UPDATE ai_jobs
-SET output_file_id=?
-WHERE ai_jobs.tenant_id = ?
-AND ai_jobs.id = ?

@@ -1,0 +1,4 @@
+UPDATE pipeline_runs
+SET tokens_spent=(pipeline_runs.tokens_spent + ?), jobs_started=(pipeline_runs.jobs_started + ?), in_flight=(pipeline_runs.in_flight + ?)
+WHERE pipeline_runs.tenant_id = ?
+AND pipeline_runs.id = ?

@@ -1,0 +1,1 @@
+SELECT ? AS anon_1

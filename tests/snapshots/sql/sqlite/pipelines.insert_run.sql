@@ -1,0 +1,4 @@
+INSERT INTO pipeline_runs (id, tenant_id, user_id, pipeline_id, name, status, variables, target_folder, variants, top, finals, concurrency, tokens_max, jobs_max, ends_at, tokens_spent, jobs_started, in_flight, approval, seed_policy, seed, idempotency_key, last_turn, advance_due_at, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), ?, ?, ?, ?, ?, ?, ?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'))
+ON CONFLICT DO NOTHING
+RETURNING id, tenant_id, user_id, pipeline_id, name, status, status_reason, variables, target_folder, variants, top, finals, concurrency, tokens_max, jobs_max, ends_at, tokens_spent, jobs_started, in_flight, approval, seed_policy, seed, idempotency_key, last_turn, advance_due_at, created_at, started_at, ended_at

@@ -1,0 +1,5 @@
+UPDATE pipeline_run_steps
+SET approved_at=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), approved_by=?, top=?
+WHERE pipeline_run_steps.tenant_id = ?
+AND pipeline_run_steps.run_id = ?
+AND pipeline_run_steps.position = ?

@@ -1,0 +1,10 @@
+SELECT candidates.id, candidates.tenant_id, candidates.run_id, candidates.position, candidates.parent_id, candidates.job_id, candidates.file_id, candidates.image_index, candidates.seed, candidates.status, candidates.is_passed, candidates.elo, candidates.rank, candidates.votes, candidates.children, candidates.started, candidates.failures, candidates.scores, candidates.created_at, candidates.rejected_at
+FROM candidates
+WHERE candidates.tenant_id = ?
+AND candidates.run_id = ?
+AND candidates.position = ?
+AND candidates.status = ?
+AND candidates.parent_id = ?
+AND candidates.id > ?
+ORDER BY candidates.id
+LIMIT ? OFFSET ?

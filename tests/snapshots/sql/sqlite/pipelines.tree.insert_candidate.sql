@@ -1,0 +1,2 @@
+INSERT INTO candidates (id, tenant_id, run_id, position, parent_id, job_id, file_id, image_index, seed, status, is_passed, elo, rank, votes, children, started, failures, created_at, rejected_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), CASE WHEN (? = ?) THEN (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z') END)

@@ -1,0 +1,5 @@
+UPDATE candidates
+SET is_passed=?
+WHERE candidates.tenant_id = ?
+AND candidates.run_id = ?
+AND candidates.position = ?

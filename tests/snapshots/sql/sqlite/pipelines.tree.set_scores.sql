@@ -1,0 +1,4 @@
+UPDATE candidates
+SET scores=?
+WHERE candidates.tenant_id = ?
+AND candidates.id = ?
