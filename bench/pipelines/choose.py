@@ -25,14 +25,14 @@ TOP = 20
 # second has many, and the third is being made.
 CANDIDATES = """INSERT INTO candidates (id, tenant_id, run_id, position, parent_id, job_id, file_id, image_index, seed,
  status, is_passed, elo, rank, votes, children, started, failures, created_at)
-SELECT md5(%(run)s || n)::uuid, %(tenant)s, %(run)s, CASE WHEN n < 20 THEN 0 ELSE 1 END,
- CASE WHEN n < 20 THEN NULL ELSE md5(%(run)s || n %% 20)::uuid END, gen_random_uuid(), gen_random_uuid(), 0, n,
+SELECT md5(%(run)s::text || n)::uuid, %(tenant)s::uuid, %(run)s::uuid, CASE WHEN n < 20 THEN 0 ELSE 1 END,
+ CASE WHEN n < 20 THEN NULL ELSE md5(%(run)s::text || n %% 20)::uuid END, gen_random_uuid(), gen_random_uuid(), 0, n,
  'active', true, 1000 + n %% 97, -(1000 + n %% 97), 0, 0, 0, 0, now() FROM generate_series(0, %(last)s) n"""
-STEPS = """UPDATE pipeline_run_steps SET made = CASE position WHEN 0 THEN 20 WHEN 1 THEN %(count)s - 20 ELSE 0 END,
- alive = CASE position WHEN 0 THEN 20 WHEN 1 THEN %(count)s - 20 ELSE 0 END, started = 20,
+STEPS = """UPDATE pipeline_run_steps SET made = CASE position WHEN 0 THEN 20 WHEN 1 THEN %(count)s::int - 20 ELSE 0 END,
+ alive = CASE position WHEN 0 THEN 20 WHEN 1 THEN %(count)s::int - 20 ELSE 0 END, started = 20,
  top = CASE WHEN position < 2 THEN 20 END, approved_by = 'bench',
- approved_at = CASE WHEN position < 2 THEN now() END WHERE run_id = %(run)s"""
-PARENTS = """UPDATE candidates SET children = 5 WHERE run_id = %(run)s AND position = 0"""
+ approved_at = CASE WHEN position < 2 THEN now() END WHERE run_id = %(run)s::uuid"""
+PARENTS = """UPDATE candidates SET children = 5 WHERE run_id = %(run)s::uuid AND position = 0"""
 
 
 @dataclass(frozen=True, slots=True)
