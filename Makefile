@@ -47,7 +47,7 @@ lock: $(READY) ## resolve dependencies anew
 	.uv/bin/uv pip compile -q --universal --generate-hashes --all-extras --group dev --python-version 3.11 \
 	  --upgrade pyproject.toml -o requirements-dev.lock
 
-bench: $(READY) ## measure: NAME=dispatch, comfy or jobs; ARGS="--quick" or "--json"
+bench: $(READY) ## measure: NAME=dispatch, comfy, jobs or pipelines; ARGS="--quick" or "--json"
 	@$(BIN)/python -m bench.$(or $(NAME),dispatch) $(ARGS)
 
 soak: $(READY) ## the full counts of property, fuzz and chaos tests (hours)

@@ -161,7 +161,11 @@ def build_upkeep(house: House, settings: Settings) -> Upkeep | None:
     """None: this replica leaves upkeep to others."""
     if not settings.upkeep:
         return None
-    rules = UpkeepRules(retention_s=settings.retention_days * DAY_S, webhook_networks=tuple(settings.webhook_networks))
+    rules = UpkeepRules(
+        retention_s=settings.retention_days * DAY_S,
+        webhook_networks=tuple(settings.webhook_networks),
+        mirror=settings.runs_mirror,
+    )
     upkeep = Upkeep(loops_of(house, rules=rules))
     house.desk.on_finished = partial(upkeep.wake, apply_settlements.NAME)
     return upkeep

@@ -161,6 +161,9 @@ class Settings(BaseSettings):
     retention_days: int = Field(
         30, ge=1, description="How long ended dispatches, worker events, untouched videos and results of jobs are kept."
     )
+    runs_mirror: Path | None = Field(
+        None, description="A local folder to which everything that runs of pipelines make is copied, by its name."
+    )
     upkeep: bool = Field(True, description="Run the upkeep loops in this process. At least one replica must.")
 
     engine: bool = Field(

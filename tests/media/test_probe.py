@@ -15,8 +15,9 @@ import pytest
 from PIL import Image
 
 from comfyfleet.kernel.errors import MediaRefused, MediaToolsMissing, ProbeOverdue
-from comfyfleet.media.model import Looked, MediaRules
+from comfyfleet.media.model import Looked, MediaRules, Scored
 from comfyfleet.media.probe import Prober, Read
+from comfyfleet.media.scores import score_picture
 from tests.made_media import (
     CONTAINERS,
     FORMATS,
@@ -295,3 +296,24 @@ async def test_a_process_that_cannot_start_is_not_the_files_fault(monkeypatch: p
         monkeypatch.setattr(sys, "executable", program)
         with pytest.raises(trouble):
             await probe(a_picture(), "image/png")
+
+
+# ── scores ──
+
+
+async def score(content: bytes, media_type: str = "image/png", rules: MediaRules = PATIENT) -> Scored:
+    return await Prober(rules).score(reader(content), size_bytes=len(content), media_type=media_type, field=FIELD)
+
+
+async def test_a_picture_is_scored_in_the_same_cage() -> None:
+    content = a_picture()
+    assert await score(content) == score_picture(BytesIO(content), "png", PATIENT)
+
+
+async def test_what_is_no_whole_picture_has_no_scores() -> None:
+    whole = a_picture()
+    for content, words in ((whole[: len(whole) // 2], "damaged"), (b"GIF89a" + bytes(50), "announced as image/png")):
+        with pytest.raises(MediaRefused, match=words):
+            await score(content)
+    with pytest.raises(MediaRefused, match="pixels are the most"):
+        await score(whole, rules=MediaRules(probe_s=60, pixels_max=100))

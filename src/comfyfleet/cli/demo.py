@@ -46,7 +46,7 @@ def run_demo(*, url: str | None, home: Path | None, names: Sequence[str], out: P
     for module in LIBRARIES:
         if find_spec(module) is None:
             raise SamplesNeedEngine(module=module)
-    address, key = _access(url, home)
+    address, key = demo_access(url, home)
     screen = Screen(chosen, quiet=as_json)
     played, ledger = asyncio.run(_play(address, key, chosen, out, screen))
     balance, rows = ledger
@@ -68,7 +68,7 @@ def _chosen(names: Sequence[str]) -> list[DemoEffect]:
     return [each for each in CATALOGUE if not names or each.slug in names]
 
 
-def _access(url: str | None, home: Path | None) -> tuple[str, str]:
+def demo_access(url: str | None, home: Path | None) -> tuple[str, str]:
     """Where `up` runs and the key it made; a server that is named needs a key that is given."""
     given = {"home": home} if home is not None else {}
     settings = load_settings(**given)

@@ -19,6 +19,8 @@ GROUPS = {
     "workflows": "workflows",
     "effects": "effects",
     "jobs": "jobs",
+    "pipelines": "pipelines",
+    "runs": "runs",
     "dispatches": "dispatches",
     "blocks": "blocks",
     "settlements": "settlements",

@@ -65,8 +65,13 @@ def engine(
     run_engine(host=host, port=port, folder=folder)
 
 
-@app.command("demo")
+demo_app = typer.Typer(no_args_is_help=False, help="Try it: effects and a pipeline, against `comfyfleet up`.")
+app.add_typer(demo_app, name="demo", invoke_without_command=True)
+
+
+@demo_app.callback()
 def demo(
+    context: typer.Context,
     effect: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable. Default: all five.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
     url: Annotated[str | None, typer.Option(help="Where the server is. Default: where `up` runs.")] = None,
@@ -74,9 +79,27 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Upload a sample, order effects, watch them run, keep the results: against `comfyfleet up`."""
+    if context.invoked_subcommand is not None:
+        return
     from comfyfleet.cli.demo import run_demo
 
     run_demo(url=url, home=home, names=effect or [], out=out, as_json=as_json)
+
+
+@demo_app.command("pipeline")
+def demo_pipeline(
+    out: Annotated[Path, typer.Option(help="Folder for the winners and the contact sheet.")] = Path("demo-pipeline"),
+    sets: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE: scene or mood.")] = None,
+    variants: Annotated[int, typer.Option("--variants", "-n", min=1, max=50, help="Candidates a parent.")] = 4,
+    top: Annotated[int, typer.Option("--top", "-k", min=1, max=50, help="How many of a step's best go on.")] = 2,
+    url: Annotated[str | None, typer.Option(help="Where the server is. Default: where `up` runs.")] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the example pipeline from nothing to ranked finals with a contact sheet. Gates open by sharpness."""
+    from comfyfleet.cli.demo_pipeline import run_demo_pipeline
+
+    run_demo_pipeline(url=url, home=home, out=out, sets=sets or [], variants=variants, top=top, as_json=as_json)
 
 
 @app.command("simulate")

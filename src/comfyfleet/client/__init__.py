@@ -31,6 +31,7 @@ from comfyfleet.client.events import (
     Uploading,
 )
 from comfyfleet.client.model import Effect, EffectProperty, Job, Output, Page, SavedOutput, Video, Wallet
+from comfyfleet.client.runs_model import Candidate, Making, Pipeline, Run, RunJob, RunStep, Vote
 from comfyfleet.kernel.errors import (
     Conflict,
     EffectUnavailable,
@@ -53,6 +54,7 @@ __all__ = [
     "ApiUnreachable",
     "AsyncClient",
     "AsyncResult",
+    "Candidate",
     "Client",
     "Conflict",
     "Created",
@@ -75,15 +77,20 @@ __all__ = [
     "KeyReused",
     "LimitReached",
     "Logged",
+    "Making",
     "MediaRefused",
     "Missed",
     "NotFound",
     "Output",
     "Page",
+    "Pipeline",
     "Previewed",
     "Progressed",
     "Refused",
     "Result",
+    "Run",
+    "RunJob",
+    "RunStep",
     "SavedOutput",
     "StatusChanged",
     "StillRunning",
@@ -94,5 +101,6 @@ __all__ = [
     "Unavailable",
     "Uploading",
     "Video",
+    "Vote",
     "Wallet",
 ]

@@ -14,13 +14,13 @@ import httpx2
 from comfyfleet.client import download, jobs, order, upload
 from comfyfleet.client.access import Access
 from comfyfleet.client.ask import ATTEMPTS_MAX, Patience
-from comfyfleet.client.blocking import OnProgress, silent
-from comfyfleet.client.events import Event
+from comfyfleet.client.events import Event, OnProgress, silent
 from comfyfleet.client.follow import follow_job
 from comfyfleet.client.hands import AsyncHands
 from comfyfleet.client.model import Effect, Job, Output, Page, SavedOutput, Video, Wallet
 from comfyfleet.client.order import Order, merged
 from comfyfleet.client.result import Made
+from comfyfleet.client.runs_awaiting import AsyncPipelines, AsyncRuns
 from comfyfleet.client.source import Given, read_source
 from comfyfleet.client.steps import Flow, Play, Tell
 from comfyfleet.client.transport import client_options
@@ -47,6 +47,7 @@ class AsyncClient:
         self._access, self._patience = Access(url, key), Patience(attempts_max)
         self._http = httpx2.AsyncClient(**client_options())
         self.jobs = AsyncJobs(self)
+        self.pipelines, self.runs = AsyncPipelines(self), AsyncRuns(self)
 
     def __repr__(self) -> str:
         return f"AsyncClient({self._access.url!r})"
@@ -167,6 +168,10 @@ class AsyncClient:
 
     async def wallet(self) -> Wallet:
         return await self._play(jobs.read_wallet(self._patience))
+
+    def address_of(self, url: str) -> str:
+        """A URL that the API gave, as a browser takes it."""
+        return self._access.absolute(url)
 
     # ── performing ──
 

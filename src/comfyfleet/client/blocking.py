@@ -13,22 +13,18 @@ import httpx2
 from comfyfleet.client import download, jobs, order, upload
 from comfyfleet.client.access import Access
 from comfyfleet.client.ask import ATTEMPTS_MAX, Patience
-from comfyfleet.client.events import Event
+from comfyfleet.client.events import Event, OnProgress, silent
 from comfyfleet.client.follow import follow_job
 from comfyfleet.client.hands import Hands
 from comfyfleet.client.model import Effect, Job, Output, Page, SavedOutput, Video, Wallet
 from comfyfleet.client.order import Order, merged
 from comfyfleet.client.result import Made
+from comfyfleet.client.runs_blocking import Pipelines, Runs
 from comfyfleet.client.source import Given, read_source
 from comfyfleet.client.steps import Flow, Play, Tell
 from comfyfleet.client.transport import client_options
 
 T = TypeVar("T")
-OnProgress = Callable[[Event], None]
-
-
-def silent(_event: Event) -> None:
-    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +46,7 @@ class Client:
         self._access, self._patience = Access(url, key), Patience(attempts_max)
         self._http = httpx2.Client(**client_options())
         self.jobs = Jobs(self)
+        self.pipelines, self.runs = Pipelines(self), Runs(self)
 
     def __repr__(self) -> str:
         return f"Client({self._access.url!r})"
@@ -169,6 +166,10 @@ class Client:
 
     def wallet(self) -> Wallet:
         return self._play(jobs.read_wallet(self._patience))
+
+    def address_of(self, url: str) -> str:
+        """A URL that the API gave, as a browser takes it."""
+        return self._access.absolute(url)
 
     # ── performing ──
 

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -84,6 +84,12 @@ class Downloading:
 Event: TypeAlias = (
     Uploading | Created | StatusChanged | InQueue | Progressed | Previewed | Logged | Missed | Downloading
 )
+
+OnProgress = Callable[[Event], None]
+
+
+def silent(_event: Event) -> None:
+    """Nobody listens."""
 
 
 def read_event(job_id: str, kind: str, text: str) -> Event | None:

@@ -1,22 +1,25 @@
-"""What `comfyfleet up` sets up on its first start: a fleet for its worker, and a demo tenant with five effects.
+"""What `comfyfleet up` sets up on its first start: a fleet for its worker, and a demo tenant with five effects
+and a pipeline of three of them.
 
 Every step finds what an earlier start has made, so a start that was cut short is finished by the next one.
 """
 
 import secrets
 from dataclasses import dataclass
+from importlib.resources import files
 
 import structlog
 
-from comfyfleet import fleet, ledger, tenants, workflows
+from comfyfleet import fleet, ledger, pipelines, tenants, workflows
 from comfyfleet.audit import Action, Actor, record_action
 from comfyfleet.db import ControlTx
 from comfyfleet.demo.catalogue import CATALOGUE, DemoEffect
 from comfyfleet.house import House
-from comfyfleet.kernel.errors import AlreadyExists, NotFound
+from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.ledger import Tokens
+from comfyfleet.pipelines.written import read_written
 from comfyfleet.tenants import Role, Tenant, User, credentials
 from comfyfleet.tenants.model import SCOPES
 from comfyfleet.workflows import Workflow, effects
@@ -28,8 +31,13 @@ EMAIL = "demo@localhost"
 TOKENS = Tokens(1000)
 CREDIT_ID = "demo-welcome"
 PASSWORD_BYTES = 12
+PIPELINE = "pipeline.yaml"
 
 log = structlog.get_logger()
+
+
+def example_pipeline() -> str:
+    return files("comfyfleet.demo").joinpath(PIPELINE).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +97,25 @@ class Seeder:
                 signer=self.house.chain,
             )
         return made
+
+    async def ensure_pipeline(self) -> None:
+        """Once: what somebody has changed or archived since stays as it is."""
+        async with self.house.control_tx(read_only=True) as tx:
+            try:
+                tenant = await tenants.find_tenant(tx, TENANT)
+                user = await tenants.find_user(tx, EMAIL)
+            except NotFound:
+                return
+            new = pipelines.parse_pipeline(read_written(example_pipeline(), PIPELINE).said)
+            offers = await effects.take_offers(tx, {step.effect for step in new.steps})
+        async with self.house.tenant_tx(tenant) as tx:
+            if (await pipelines.list_pipelines(tx, PageRequest(rows=1), slug=new.slug)).rows:
+                return
+            try:
+                await pipelines.apply_pipeline(tx, new, user_id=user.id, offers=offers)
+            except InvalidInput as problem:
+                # An effect of the demo was taken out: so there is no example of it.
+                log.warning("demo.no_pipeline", problem=problem.message)
 
     async def make_key(self, user: User) -> Secret:
         async with self.house.control_tx() as tx:

@@ -11,10 +11,11 @@ import os
 import resource
 import sys
 from collections.abc import Callable
-from typing import BinaryIO
+from dataclasses import asdict
+from typing import Any, BinaryIO
 
 from comfyfleet.media.channel import POSTER_BYTES_MAX, AskedFile, frame, message
-from comfyfleet.media.model import FAMILIES, Looked, MediaRules, Unfit, kind_of
+from comfyfleet.media.model import FAMILIES, Family, Looked, MediaRules, Scored, Unfit, kind_of
 
 NICENESS = 10
 TROUBLE_CHARS_MAX = 500
@@ -24,13 +25,25 @@ DAMAGED = "cannot be read: it is damaged or cut off"
 def main(argument: str, answers: BinaryIO, asks: BinaryIO) -> None:
     job = json.loads(argument)
     media_type, rules = job["media_type"], MediaRules(**job["rules"])
-    if kind_of(media_type) == "video":
-        from comfyfleet.media.films import look_at_film as look_at
-    else:
-        from comfyfleet.media.pictures import look_at_picture as look_at
+    look_at = load(job["task"], media_type)
     give_up_rights(rules)
     tell(asks, message(ready=True))
     tell(asks, verdict(lambda: look_at(AskedFile(asks, answers, job["size_bytes"]), FAMILIES[media_type], rules)))
+
+
+def load(task: str, media_type: str) -> Callable[[Any, Family, MediaRules], Looked | Scored]:
+    """Only what this one needs, and while files can be opened yet."""
+    if task == "score":
+        from comfyfleet.media.scores import score_picture
+
+        return score_picture
+    if kind_of(media_type) == "video":
+        from comfyfleet.media.films import look_at_film
+
+        return look_at_film
+    from comfyfleet.media.pictures import look_at_picture
+
+    return look_at_picture
 
 
 def give_up_rights(rules: MediaRules) -> None:
@@ -52,7 +65,7 @@ def tell(asks: BinaryIO, frames: bytes) -> None:
     asks.flush()
 
 
-def verdict(look: Callable[[], Looked]) -> bytes:
+def verdict(look: Callable[[], Looked | Scored]) -> bytes:
     """Readers of broken files raise whatever they like: all of it means the same to the file's owner. But code of
     ours that cannot be loaded any more is not the file's fault."""
     try:
@@ -67,6 +80,8 @@ def verdict(look: Callable[[], Looked]) -> bytes:
         return message(refused="needs more memory to be read than is allowed")
     except Exception:
         return message(refused=DAMAGED)
+    if isinstance(looked, Scored):
+        return message(scored=asdict(looked))
     if len(looked.poster) > POSTER_BYTES_MAX:
         return message(refused="makes a poster that is too large")
     facts = {"width": looked.width, "height": looked.height, "duration_s": looked.duration_s}

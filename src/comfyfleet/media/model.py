@@ -51,3 +51,13 @@ class Looked:
     height: int
     duration_s: float | None
     poster: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """`hash_high`, `hash_low`: 64 bits, of which pictures that look alike share nearly all."""
+
+    sharpness: float
+    exposure: float
+    hash_high: int
+    hash_low: int

@@ -11,20 +11,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 
 from comfyfleet.kernel.errors import MediaRefused, MediaToolsMissing, ProbeOverdue
 from comfyfleet.media.channel import BLOCK_BYTES, HEADER, MESSAGE_BYTES_MAX, POSTER_BYTES_MAX, frame
-from comfyfleet.media.model import MIB, Looked, MediaRules
+from comfyfleet.media.model import MIB, Looked, MediaRules, Scored
 from comfyfleet.media.sniff import HEAD_BYTES, require_type
 
 # Of a film its index and a few frames are read; of a recording without an index, all of it up to here.
 READ_BYTES_MAX = 512 * MIB
 # How long an upload may wait for its turn, in turns.
 TURNS_WAITED_MAX = 3
-TOOLS = ("av", "PIL")
+TOOLS = {"probe": ("av", "PIL"), "score": ("numpy", "PIL")}
+# Libraries that would start threads for each core, and take memory for each thread.
+THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+Task = Literal["probe", "score"]
 
 Read = Callable[[int, int], Awaitable[bytes]]
 
@@ -41,13 +45,26 @@ class Prober:
     async def probe(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> Looked:
         """`read(offset, count)` gives the file's bytes. Raises `MediaRefused`, which names the field, when the
         file is at fault; `ProbeOverdue` or `MediaToolsMissing` when it may not be."""
-        require_type(await read(0, min(size_bytes, HEAD_BYTES)), media_type, field=field)
-        if not all(find_spec(tool) for tool in TOOLS):
+        job = {"task": "probe", "media_type": media_type, "size_bytes": size_bytes}
+        found = await self._in_turn(job, read, field=field)
+        assert isinstance(found, Looked)  # noqa: S101 it was asked to look
+        return found
+
+    async def score(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> Scored:
+        """Of a picture. Raises as `probe` does."""
+        job = {"task": "score", "media_type": media_type, "size_bytes": size_bytes}
+        found = await self._in_turn(job, read, field=field)
+        assert isinstance(found, Scored)  # noqa: S101 it was asked to score
+        return found
+
+    async def _in_turn(self, job: dict[str, Any], read: Read, *, field: str) -> Looked | Scored:
+        require_type(await read(0, min(job["size_bytes"], HEAD_BYTES)), job["media_type"], field=field)
+        if not has_tools(job["task"]):
             raise MediaToolsMissing
         async with self._turn():
             try:
                 async with asyncio.timeout(self.rules.probe_s):
-                    return await self._look(read, size_bytes=size_bytes, media_type=media_type, field=field)
+                    return await self._look({**job, "rules": asdict(self.rules)}, read, field=field)
             except TimeoutError:
                 raise ProbeOverdue from None
 
@@ -63,8 +80,7 @@ class Prober:
         finally:
             self._turns.release()
 
-    async def _look(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> Looked:
-        job = {"media_type": media_type, "size_bytes": size_bytes, "rules": asdict(self.rules)}
+    async def _look(self, job: dict[str, Any], read: Read, *, field: str) -> Looked | Scored:
         async with _looking(json.dumps(job)) as process:
             try:
                 return await _converse(process, read, field=field)
@@ -72,7 +88,11 @@ class Prober:
                 raise MediaRefused(field, await _cause(process)) from None
 
 
-async def _converse(process: Process, read: Read, *, field: str) -> Looked:
+def has_tools(task: Task) -> bool:
+    return all(find_spec(tool) for tool in TOOLS[task])
+
+
+async def _converse(process: Process, read: Read, *, field: str) -> Looked | Scored:
     try:
         await _next_message(process)
     except (asyncio.IncompleteReadError, ConnectionError) as end:
@@ -85,6 +105,8 @@ async def _converse(process: Process, read: Read, *, field: str) -> Looked:
             raise MediaRefused(field, said["refused"])
         if "looked" in said:
             return Looked(**said["looked"], poster=await _next_frame(process, bytes_max=POSTER_BYTES_MAX))
+        if "scored" in said:
+            return Scored(**said["scored"])
         if "trouble" in said:
             log.error("media.probe_lacks", trouble=said["trouble"])
             raise MediaToolsMissing
@@ -140,7 +162,11 @@ async def _start(job: str) -> Process:
             stdout=PIPE,
             stderr=DEVNULL,
             cwd="/",
-            env={"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                "PYTHONPATH": os.pathsep.join(each for each in sys.path if each),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                **THREADS,
+            },
             start_new_session=True,
         )
     except OSError as full:

@@ -29,6 +29,7 @@ from comfyfleet.pipelines.read import (
     read_pipeline,
     read_pipelines,
     read_run,
+    read_run_of_house,
     read_steps,
 )
 from comfyfleet.pipelines.recipe import Recipe, Recipes
@@ -93,6 +94,7 @@ __all__ = [
     "read_pipeline",
     "read_pipelines",
     "read_run",
+    "read_run_of_house",
     "read_steps",
     "record_scores",
     "reject_candidate",

@@ -48,6 +48,12 @@ async def read_run(tx: TenantTx, run_id: RunId, user_id: UserId) -> Run:
     return Run.from_row(row)
 
 
+async def read_run_of_house(tx: TenantTx, run_id: RunId) -> Run | None:
+    """Whoever's it is."""
+    row = await tx.maybe(sql.run_of_house(run_id))
+    return None if row is None else Run.from_row(row)
+
+
 async def hold_run(tx: TenantTx, run_id: RunId, user_id: UserId) -> Run:
     """Nobody else changes it, or anything of it, until this transaction ends."""
     row = await tx.maybe(sql.hold_run(run_id, user_id))

@@ -131,8 +131,12 @@ def hold_run(run_id: RunId, user_id: UserId) -> sa.Select[Any]:
     return run_of_user(run_id, user_id).with_for_update()
 
 
+def run_of_house(run_id: RunId) -> sa.Select[Any]:
+    return sa.select(*r.c).where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id)
+
+
 def hold_run_of_house(run_id: RunId) -> sa.Select[Any]:
-    return sa.select(*r.c).where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id).with_for_update()
+    return run_of_house(run_id).with_for_update()
 
 
 def run_page(user_id: UserId, *, status: RunStatus | None, after: UUID | None, rows: int) -> sa.Select[Any]:
@@ -162,8 +166,14 @@ def make_due(run_id: RunId) -> sa.Update:
     return (
         sa.update(r)
         .where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id, r.c.status.in_(ADVANCING))
-        .values(advance_due_at=now())
+        .values(advance_due_at=now(), score_due_at=_now_if_scored())
     )
+
+
+def _now_if_scored() -> Any:
+    """One that somebody scores just now stays his."""
+    is_free = sa.and_(r.c.approval["kind"].as_string() == "scorer", r.c.score_due_at.is_(None))
+    return sa.case((is_free, now()), else_=r.c.score_due_at)
 
 
 def set_budget(run_id: RunId, *, tokens_max: int | None, jobs_max: int | None, hours_more: float | None) -> sa.Update:

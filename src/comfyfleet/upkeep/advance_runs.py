@@ -18,11 +18,23 @@ NAME = "advance_runs"
 EVERY_S = 5.0
 BATCH = 200
 
+OnScore = Callable[[TenantId, RunId, int], None]
+
 log = structlog.get_logger()
 
 
-async def tick(house: House, pool: str, *, rng: random.Random, on_begun: Callable[[], None] | None = None) -> int:
-    """How many runs need not be looked at again. `on_begun`: there are jobs to carry over, and perhaps events."""
+async def tick(
+    house: House,
+    pool: str,
+    *,
+    rng: random.Random,
+    on_begun: Callable[[], None] | None = None,
+    on_score: OnScore | None = None,
+) -> int:
+    """How many runs need not be looked at again. `on_begun`: there are jobs to carry over, and perhaps events.
+
+    `on_score`: a gate that a scorer has to open.
+    """
     async with house.pool_tx(pool, read_only=True) as tx:
         due = await pipelines.list_due(tx, rows=BATCH)
     if not due:
@@ -31,18 +43,26 @@ async def tick(house: House, pool: str, *, rng: random.Random, on_begun: Callabl
     done, outage = 0, None
     for tenant_id, run_ids in _by_tenant(due).items():
         try:
-            done += await _advance(house, pool, tenant_id, run_ids, recipes, rng)
+            found = await _advance(house, pool, tenant_id, run_ids, recipes, rng)
         except Unavailable as problem:
             outage = problem
             break
         except Exception as problem:
             # One tenant's trouble is no reason for the others to stand still.
             log.error("runs.not_advanced", tenant_id=str(tenant_id), pool=pool, exc_info=problem)
+        else:
+            done += found.looked_at - found.left_due
+            for run_id, position in found.to_score:
+                (on_score or _nobody)(tenant_id, run_id, position)
         if on_begun is not None:
             on_begun()
     if outage is not None:
         raise outage
     return done
+
+
+def _nobody(tenant_id: TenantId, run_id: RunId, position: int) -> None:
+    """Where no scorer runs, the run stays due."""
 
 
 async def read_recipes(house: House, slugs: Collection[str]) -> Recipes:
@@ -70,8 +90,8 @@ def _by_tenant(due: Sequence[DueRun]) -> dict[TenantId, list[RunId]]:
 
 async def _advance(
     house: House, pool: str, tenant_id: TenantId, run_ids: Sequence[RunId], recipes: Recipes, rng: random.Random
-) -> int:
-    done, found = 0, Advanced(has_more=True)
+) -> Advanced:
+    whole, found = Advanced(), Advanced(has_more=True)
     while found.has_more:
         async with house.pool(pool).tenant_tx(tenant_id) as tx:
             found = await pipelines.advance_runs(
@@ -84,5 +104,7 @@ async def _advance(
             )
         for job in found.jobs:
             house.live.changed(job.id, user_id=job.user_id)
-        done += found.looked_at - found.left_due
-    return done
+        whole.looked_at += found.looked_at
+        whole.left_due += found.left_due
+        whole.to_score += found.to_score
+    return whole

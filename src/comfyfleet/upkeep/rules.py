@@ -1,6 +1,7 @@
 """The settings of upkeep, as values."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from comfyfleet.webhooks.send import Network
 
@@ -10,3 +11,5 @@ class UpkeepRules:
     retention_s: float = 30 * 86_400.0
     # Networks that webhooks may reach although they are not public.
     webhook_networks: tuple[Network, ...] = ()
+    # Where what runs make is copied to, if anywhere.
+    mirror: Path | None = None

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from comfyfleet.house import House
+from comfyfleet.kernel.ids import RunId, TenantId
 from comfyfleet.upkeep import (
     advance_runs,
     apply_settlements,
@@ -21,14 +22,18 @@ from comfyfleet.upkeep import (
     fail_overdue,
     follow_cancels,
     forget_old,
+    mirror_candidates,
     promote_delayed,
     relay_submissions,
     retire_workers,
+    score_candidates,
     tell_starts,
 )
 from comfyfleet.upkeep.deliver_webhooks import Courier
 from comfyfleet.upkeep.loop import Loop
+from comfyfleet.upkeep.mirror_candidates import Mirror
 from comfyfleet.upkeep.rules import UpkeepRules
+from comfyfleet.upkeep.score_candidates import Scoring
 
 
 def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
@@ -45,6 +50,8 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
     ]
     for pool in house.pools:
         central += _loops_of_pool(house, pool, chance=chance, rules=rules)
+        if rules.mirror is not None:
+            central.append(_loop(mirror_candidates, Mirror(house, pool, rules.mirror).tick, pool))
     return central
 
 
@@ -53,11 +60,18 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
     sent = partial(forget_old.tick_pool, house, pool, rules=rules)
     webhooks = _webhooks(house, pool, chance=chance, rules=rules)
     begun = partial(_wake, relay, webhooks)
-    runs = _loop(advance_runs, partial(advance_runs.tick, house, pool, rng=chance, on_begun=begun), pool)
-    settled = partial(apply_settlements.tick, house, pool, chance=chance, on_runs=runs.wake)
+    scoring = Scoring(house, pool)
+    scores = _loop(score_candidates, scoring.tick, pool)
+    advance = partial(
+        advance_runs.tick, house, pool, rng=chance, on_begun=begun, on_score=partial(_want, scoring, scores)
+    )
+    runs = _loop(advance_runs, advance, pool)
+    scoring.on_opened = runs.wake
+    settled = partial(apply_settlements.tick, house, pool, chance=chance, on_runs=partial(_wake, runs, scores))
     return [
         relay,
         runs,
+        scores,
         _loop(apply_settlements, settled, pool),
         _loop(collect_uploads, partial(collect_uploads.tick, house, pool), pool),
         webhooks,
@@ -69,6 +83,11 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
         _loop(expire_files, partial(expire_files.tick, house, pool, rules=rules), pool),
         Loop(forget_old.NAME_POOL, forget_old.EVERY_S, forget_old.BATCH, sent, pool),
     ]
+
+
+def _want(scoring: Scoring, scores: Loop, tenant_id: TenantId, run_id: RunId, position: int) -> None:
+    scoring.want(tenant_id, run_id, position)
+    scores.wake()
 
 
 def _wake(*loops: Loop) -> None:

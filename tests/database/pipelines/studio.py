@@ -133,13 +133,15 @@ class Studio:
         async with self.house.tenant_tx(self.member.tenant) as tx:
             return await pipelines.apply_settlement(tx, settlement)
 
-    async def complete(self, job_id: JobId, images: int = 1, *, media_type: str = "image/png") -> None:
+    async def complete(
+        self, job_id: JobId, images: int = 1, *, media_type: str = "image/png", size_bytes: int = 4
+    ) -> None:
         outputs = [
             {
                 "path": f"tenants/{self.member.tenant.id}/ai-jobs/{job_id}/1-x/{at}",
                 "name": f"{at}.png",
                 "mime_type": media_type,
-                "size": 4,
+                "size": size_bytes,
             }
             for at in range(images)
         ]

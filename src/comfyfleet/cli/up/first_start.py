@@ -30,10 +30,12 @@ async def furnish(house: House, home: Path) -> Furnished:
     if not secret.exists():
         write_private_file(secret, (await seeder.make_fleet_secret()).reveal() + "\n")
     if key.exists():
+        await seeder.ensure_pipeline()
         return Furnished(secret, key)
     if not await seeder.is_wanted():
         return Furnished(secret)
     demo = await seeder.ensure_user()
     await seeder.ensure_effects()
+    await seeder.ensure_pipeline()
     write_private_file(key, (await seeder.make_key(demo.user)).reveal() + "\n")
     return Furnished(secret, key, demo.password)

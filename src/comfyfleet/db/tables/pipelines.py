@@ -6,6 +6,7 @@ from comfyfleet.db.tables.base import TENANT, created_at, id_column, one_of
 from comfyfleet.db.types import Json, UtcTime
 
 DUE = sa.text("advance_due_at IS NOT NULL")
+SCORE_DUE = sa.text("score_due_at IS NOT NULL")
 RANKED = sa.text("status = 'active' AND is_passed")
 # SQLite keeps 1 for true, and sees a partial index only behind the very words of a statement.
 RANKED_SQLITE = sa.text("status = 'active' AND is_passed = 1")
@@ -62,6 +63,8 @@ pipeline_runs = sa.Table(
     created_at(),
     sa.Column("started_at", UtcTime(), nullable=True),
     sa.Column("ended_at", UtcTime(), nullable=True),
+    # As above, of a run whose gates a scorer opens: a picture of it may be without scores.
+    sa.Column("score_due_at", UtcTime(), nullable=True),
     one_of("status", ["pending", "running", "waiting_for_approval", "paused", "completed", "failed", "stopped"]),
     one_of("seed_policy", ["varied", "fixed"]),
     sa.CheckConstraint("in_flight >= 0 AND jobs_started >= 0 AND tokens_spent >= 0", name="counts"),
@@ -73,6 +76,7 @@ pipeline_runs = sa.Table(
     sa.Index("ix_pipeline_runs_owner", "tenant_id", "user_id", "id"),
     sa.Index("uq_pipeline_runs_idempotency_key", "tenant_id", "user_id", "idempotency_key", unique=True),
     sa.Index("ix_pipeline_runs_due", "advance_due_at", sqlite_where=DUE, postgresql_where=DUE),
+    sa.Index("ix_pipeline_runs_score_due", "score_due_at", sqlite_where=SCORE_DUE, postgresql_where=SCORE_DUE),
 )
 
 pipeline_run_steps = sa.Table(

@@ -1,0 +1,1 @@
+"""Pipelines: what a choice costs, whether workers are kept busy, how soon a child is queued."""
