@@ -42,6 +42,14 @@ def test_the_example_is_what_up_seeds() -> None:
     assert len(new.steps) == 3
 
 
+def read_pipeline(text: str) -> None:
+    written = read_written(text, "gym.yaml")
+    try:
+        parse_pipeline(written.said)
+    except InvalidInput as problem:
+        raise written.locate(problem) from None
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
@@ -64,11 +72,7 @@ def test_the_example_is_what_up_seeds() -> None:
 def test_what_is_wrong_is_said_with_its_line(old: str, new: str, line: int, words: str) -> None:
     assert old in GOOD
     with pytest.raises(InvalidFile) as told:
-        written = read_written(GOOD.replace(old, new, 1), "gym.yaml")
-        try:
-            parse_pipeline(written.said)
-        except InvalidInput as problem:
-            raise written.locate(problem) from None
+        read_pipeline(GOOD.replace(old, new, 1))
     assert words in told.value.message
     assert told.value.message.startswith(f"gym.yaml, line {line}: ")
 

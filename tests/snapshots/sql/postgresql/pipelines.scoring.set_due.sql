@@ -1,0 +1,4 @@
+UPDATE pipeline_runs
+SET score_due_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))
+WHERE pipeline_runs.tenant_id = %(bound_tenant_id)s::UUID
+AND pipeline_runs.id = %(id_1)s::UUID

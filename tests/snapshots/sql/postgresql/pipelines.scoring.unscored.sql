@@ -1,0 +1,11 @@
+SELECT candidates.id, files.path, files.disk, files.mime_type, files.size, files.status AS file_status
+FROM candidates
+JOIN files ON files.id = candidates.file_id
+WHERE candidates.tenant_id = %(bound_tenant_id)s::UUID
+AND files.tenant_id = %(bound_tenant_id)s::UUID
+AND candidates.run_id = %(run_id_1)s::UUID
+AND candidates.status = %(status_1)s::VARCHAR
+AND candidates.scores IS NULL
+AND candidates.position = %(position_1)s::INTEGER
+ORDER BY candidates.id
+LIMIT %(param_1)s::INTEGER
