@@ -44,7 +44,7 @@ Position = Annotated[int, Field(ge=0, lt=STEPS_MAX, description="The step's, cou
 AtStep = Annotated[int, Query(ge=0, lt=STEPS_MAX, description="Of this step, counted from 0.")]
 Jobs = Annotated[int, Field(ge=1, le=10**6)]
 Tokens = Annotated[int, Field(ge=0, le=10**15)]
-Hours = Annotated[float, Field(gt=0, le=8760)]
+Hours = Annotated[float, Field(strict=True, gt=0, le=8760)]
 SEED_BITS = 53
 
 
