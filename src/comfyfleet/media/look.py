@@ -33,6 +33,9 @@ def main(argument: str, answers: BinaryIO, asks: BinaryIO) -> None:
 
 def load(task: str, media_type: str) -> Callable[[Any, Family, MediaRules], Looked | Scored]:
     """Only what this one needs, and while files can be opened yet."""
+    from comfyfleet.media.pictures import keep_own_limit, look_at_picture
+
+    keep_own_limit()
     if task == "score":
         from comfyfleet.media.scores import score_picture
 
@@ -41,8 +44,6 @@ def load(task: str, media_type: str) -> Callable[[Any, Family, MediaRules], Look
         from comfyfleet.media.films import look_at_film
 
         return look_at_film
-    from comfyfleet.media.pictures import look_at_picture
-
     return look_at_picture
 
 

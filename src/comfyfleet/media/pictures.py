@@ -23,8 +23,11 @@ POSTER_QUALITY = 80
 SIDE_MAX = 65_535
 
 Image.preinit()
-# Our own limit comes first; Pillow's would warn below it and be silent above.
-Image.MAX_IMAGE_PIXELS = None
+
+
+def keep_own_limit() -> None:
+    """For the looking process: our own limit comes first; Pillow's would warn below it and be silent above."""
+    Image.MAX_IMAGE_PIXELS = None
 
 
 def look_at_picture(file: Any, family: Family, rules: MediaRules) -> Looked:

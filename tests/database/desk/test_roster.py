@@ -77,7 +77,7 @@ async def test_a_changed_assignment_is_seen_within_a_second(shop: Shop) -> None:
     async def until_it_is_seen() -> None:
         while (found := await shop.poll(worker)) is not None:  # given back: it may not have been seen yet
             await shop.desks[0].requeue(a_report(found, worker, error="too early"))
-            await asyncio.sleep(ASSIGNMENT_S / 20)
+            await asyncio.sleep(ASSIGNMENT_S / 8)
 
     await soon(until_it_is_seen(), ASSIGNMENT_S * 3)
     async with shop.house.control_tx() as tx:
