@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import psycopg
@@ -20,17 +21,26 @@ FORGETFUL = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
 
 @dataclass(frozen=True)
 class Cluster:
+    """Databases are made and dropped over one connection: thousands of them, in a run of all tests."""
+
     admin_url: str
 
     def url(self, database: str) -> str:
         return sa.make_url(self.admin_url).set(database=database).render_as_string(hide_password=False)
 
     def execute(self, statement: str) -> None:
-        with psycopg.connect(self.admin_url, autocommit=True) as connection:
-            connection.execute(statement)
+        self._connection.execute(statement)
+
+    @cached_property
+    def _connection(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.admin_url, autocommit=True)
+
+    def close(self) -> None:
+        self._connection.close()
 
     def create(self, database: str, *, template: str = "template0") -> str:
-        self.execute(f'CREATE DATABASE "{database}" TEMPLATE "{template}"')
+        # Files are copied faster than pages are logged, where nothing is synced.
+        self.execute(f'CREATE DATABASE "{database}" TEMPLATE "{template}" STRATEGY file_copy')
         return self.url(database)
 
     def drop(self, database: str) -> None:
@@ -40,7 +50,8 @@ class Cluster:
 @contextmanager
 def postgres_cluster(*, durable: bool = False, options: Sequence[str] = ()) -> Iterator[Cluster]:
     if given := os.environ.get(GIVEN):
-        yield Cluster(given)
+        with closing(Cluster(given)) as cluster:
+            yield cluster
         return
     folder = Path(tempfile.mkdtemp(prefix="cf-pg-"))
     user = _unprivileged_user(folder)
@@ -50,7 +61,8 @@ def postgres_cluster(*, durable: bool = False, options: Sequence[str] = ()) -> I
         flags = " ".join(f"-c {each}" for each in [*settings, f"unix_socket_directories={folder}", "listen_addresses="])
         _run(user, "pg_ctl", "-D", folder / "data", "-w", "-o", flags, "-l", folder / "log", "start")
         try:
-            yield Cluster(f"postgresql://postgres@/postgres?host={folder}")
+            with closing(Cluster(f"postgresql://postgres@/postgres?host={folder}")) as cluster:
+                yield cluster
         finally:
             _run(user, "pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
     finally:
