@@ -3,7 +3,8 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 READY := .venv/.ready
-TEST_PROCESSES ?= 2
+# One more than CI has cores: many tests wait for processes that they started.
+TEST_PROCESSES ?= 3
 
 .PHONY: help setup up test test-fast check fix snapshots screenshots lock bench soak clean
 
