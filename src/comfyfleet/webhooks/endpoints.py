@@ -47,11 +47,19 @@ async def add_endpoint(
 
 
 async def endpoint_of_url(tx: TenantTx, url: str, *, secret: Secret) -> EndpointId:
-    """For a job that names a URL of its own. One per URL, in no list, and signed with the tenant's own secret."""
+    """For a job that names a URL of its own. One per URL, in no list, and signed with the tenant's own secret.
+
+    One that said 410 once is told again: nobody else could switch it on, and whoever names it wants it told.
+    """
     row = await tx.maybe(
         sql.insert_endpoint(url=check_url(url), description="", secret=secret.reveal(), event_types=[], is_listed=False)
     )
-    return EndpointId((row if row is not None else await tx.one(sql.unlisted_endpoint(url))).id)
+    if row is None:
+        row = await tx.one(sql.unlisted_endpoint(url))
+    if not row.is_active or row.secret != secret.reveal():
+        fresh = {"is_active": True, "disabled_reason": None, "secret": secret.reveal()}
+        await tx.one(sql.change_endpoint(row.id, fresh))
+    return EndpointId(row.id)
 
 
 async def find_endpoint(tx: TenantTx, endpoint_id: EndpointId) -> Endpoint:
