@@ -149,7 +149,7 @@ async def test_what_does_not_fit_is_refused_by_its_field_and_leaves_nothing(stud
         ({"effect": "unknown"}, 404, "effect"),
         ({"effect": None}, 422, "effect_id"),
         ({"priority": 11}, 422, "priority"),
-        ({"webhook_url": "ftp://x"}, 422, "url"),
+        ({"webhook_url": "ftp://x"}, 422, "'field': 'webhook_url'"),
     ]
     before, objects = await row_counts(house), await all_objects(studio)
     for given, status, named in cases:
@@ -219,6 +219,7 @@ async def test_a_running_job_hears_of_it_by_heartbeat_and_may_win(studio: Studio
     assert await studio.balance() == CREDIT - PRICE
     late = await studio.say("cancel", job_id)
     assert (late.status_code, fault(late)["code"]) == (409, "illegal_move")
+    assert fault(late)["message"] == "A job that is completed cannot be moved by 'cancel'."
 
 
 async def test_a_start_that_one_replica_could_not_tell_is_told_by_the_next_that_hears_of_it(
