@@ -95,6 +95,8 @@ def test_a_job_is_watched_cancelled_and_tried_again(fleet: Fleet, client: Client
     page = client.jobs.page(limit=1)
     assert ([each.id for each in page.rows], page.next_cursor is not None) == ([again.id], True)
     assert [each.id for each in client.jobs.page(page.next_cursor, limit=1).rows] == [job.id]
+    with pytest.raises(StillRunning):
+        client.save(again, photo.parent / "none")
     client.cancel(again.id)
 
 

@@ -40,11 +40,11 @@ class ServerInputs:
         names = {}
         for number, asset in enumerate(assets):
             path = paths[asset.name]
-            if asset.sha256 is None:
+            if asset.kept_as is None:
                 name = f"{number}{extension_of(asset.media_type)}"
                 placed = await self._server.upload(path, name=name, subfolder=mark.folder)
             else:
-                placed = await self._keep(asset.sha256, path, asset.media_type, mark)
+                placed = await self._keep(asset.kept_as, path, asset.media_type, mark)
             names[asset.name] = placed.as_input()
         return names
 

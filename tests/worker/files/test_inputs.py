@@ -47,9 +47,9 @@ def a_mark() -> Mark:
 def a_picture(folder: Path, shade: int, *, kept: bool = True) -> tuple[Asset, Path]:
     path = folder / f"{shade}"
     Image.new("L", (8, 8), shade).save(path, "PNG")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if kept else None
-    target = (Target(node="1", input_name="image"),)
-    return Asset(name="picture", url="", media_type="image/png", content_hash=digest, targets=target), path
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    told = {"content_hash": digest, "is_users_own": not kept, "targets": (Target(node="1", input_name="image"),)}
+    return Asset(name="picture", url="", media_type="image/png", **told), path
 
 
 async def run(server: SelfHosted, graph: dict[str, Any], mark: Mark) -> Completed:
