@@ -19,8 +19,8 @@ STEPS: list[dict[str, Any]] = [
     {"name": "Finish", "effect": "refine", "needs": {"parent": True}, "properties": {"prompt": "brighter"}},
 ]
 KINDS = ("all", "jobs", "tokens", "person")
-RUNS = """SELECT id, tenant_id, user_id, name, status, status_reason, variants, top, tokens_spent, jobs_started, in_flight,
- tokens_max, jobs_max, advance_due_at FROM pipeline_runs"""
+RUNS = """SELECT id, name, status, status_reason, variants, top, tokens_spent, jobs_started, in_flight, tokens_max,
+ jobs_max, advance_due_at FROM pipeline_runs"""
 CANDIDATES = """SELECT id, run_id, position, parent_id, job_id, image_index, elo, votes, status, children, started,
  failures FROM candidates"""
 RUN_JOBS = """SELECT q.job_id, q.run_id, q.position, q.parent_id, q.place, q.ordinal, q.state, q.tokens, j.status,

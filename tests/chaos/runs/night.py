@@ -55,14 +55,15 @@ class Night:
     async def _strike(self) -> None:
         shares = sorted(self.chance.uniform(EARLIEST, LATEST) for _ in range(self.kills))
         while shares and not self._over.is_set():
-            if self.finished >= shares[0] * self.candidates:
+            passed = sum(self.finished >= share * self.candidates for share in shares)
+            if passed:
                 shares.pop(0)
-                await self._kill()
+                # Who is late with his blows lets nobody go on while the dead come back.
+                await self._kill(both=passed > 1 or self.chance.random() < BOTH_DIE)
             await asyncio.sleep(LOOK_EVERY_S / 4)
 
-    async def _kill(self) -> None:
+    async def _kill(self, *, both: bool) -> None:
         """One replica, or both at the same moment; and sometimes a process of workers with them."""
-        both = self.chance.random() < BOTH_DIE
         hit = self.replicas if both else [self.chance.choice(self.replicas)]
         self.blows["both replicas killed" if both else "replica killed"] += 1
         for replica in hit:
