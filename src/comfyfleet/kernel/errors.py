@@ -68,7 +68,8 @@ class IllegalMove(Conflict):
     text = "A {noun} that is {state} cannot be moved by {event!r}."
 
     def __init__(self, noun: str, *, state: str, event: str) -> None:
-        super().__init__(noun=noun, state=state, event=event)
+        # As words: a member of an enumeration shows its class when it is quoted.
+        super().__init__(noun=noun, state=str(state), event=str(event))
 
 
 class AlreadyExists(Conflict):
