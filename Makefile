@@ -54,6 +54,7 @@ bench: $(READY) ## measure: NAME=dispatch, comfy, jobs or pipelines; ARGS="--qui
 soak: $(READY) ## the full counts of property, fuzz and chaos tests (hours)
 	HYPOTHESIS_PROFILE=soak FUZZ_EXAMPLES=2000 UPLOAD_TEST_BYTES=2147483648 \
 	  CHAOS_JOBS=10000 CHAOS_WORKERS=50 CHAOS_KILLS=120 \
+	  PIPELINE_CANDIDATES=1000 PIPELINE_KILLS=100 PIPELINE_WORKERS=20 \
 	  $(BIN)/pytest --timeout 7200 tests $(ARGS)
 
 clean: ## remove the environment; data in .comfyfleet stays

@@ -203,7 +203,7 @@ def _shown_scores(candidate: Candidate) -> dict[str, float]:
 
 
 def _tile(candidate: Candidate, rank: int | None, picture: Path | None) -> Any:
-    from comfyfleet.media.sheet import Tile
+    from comfyfleet.media.sheet_plan import Tile
 
     return Tile(
         candidate.id,

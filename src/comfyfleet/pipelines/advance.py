@@ -47,7 +47,7 @@ TOKENS = "tokens"
 class Advanced:
     """`to_score`: gates that a scorer has to open. `left_due`: runs that have to be looked at again.
 
-    `has_more`: not for want of room: at once.
+    `has_more`: not for want of room: at once. `missed`: runs that somebody else held just then.
     """
 
     jobs: list[Job] = field(default_factory=list)
@@ -55,6 +55,7 @@ class Advanced:
     looked_at: int = 0
     left_due: int = 0
     has_more: bool = False
+    missed: int = 0
 
 
 @dataclass
@@ -206,8 +207,11 @@ async def advance_runs(
     """Of these, those that are due and that nobody else holds."""
     await tx.all(sql.hold_tenant())
     rows = await tx.all(sql.hold_due(list(run_ids)))
+    held = {row.id for row in rows}
+    others = [run_id for run_id in run_ids if run_id not in held]
+    missed = len(await tx.all(sql.still_due(others))) if others else 0
     if not rows:
-        return Advanced()
+        return Advanced(missed=missed)
     runs = {row.id: Run.from_row(row) for row in rows}
     under_way = len(await tx.all(sql.jobs_under_way(rows=rules.jobs_per_tenant_max)))
     room = rules.jobs_per_tenant_max - under_way
@@ -218,7 +222,9 @@ async def advance_runs(
     await this.look(list(runs))
     await this.begin_all()
     to_score = await this.open_gates()
-    return await _close(this, to_score, has_room=room > ORDERS_MAX)
+    done = await _close(this, to_score, has_room=room > ORDERS_MAX)
+    done.missed = missed
+    return done
 
 
 async def _close(this: Round, to_score: list[tuple[RunId, int]], *, has_room: bool) -> Advanced:

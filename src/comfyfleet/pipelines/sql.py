@@ -188,12 +188,18 @@ def set_budget(run_id: RunId, *, tokens_max: int | None, jobs_max: int | None, h
 
 
 def due_runs(*, rows: int) -> sa.Select[Any]:
-    """Over a whole pool, with what their steps are: who has waited longest first."""
-    return (
-        sa.select(r.c.id, r.c.tenant_id, p.c.steps)
-        .join(p, sa.and_(p.c.tenant_id == r.c.tenant_id, p.c.id == r.c.pipeline_id))
+    """Over a whole pool, with what their steps are. Of each tenant who has waited longest first: one whose many runs
+    wait for room hides nobody else's."""
+    place = sa.func.row_number().over(partition_by=r.c.tenant_id, order_by=(r.c.advance_due_at, r.c.id))
+    due = (
+        sa.select(r.c.id, r.c.tenant_id, r.c.pipeline_id, r.c.advance_due_at, place.label("place"))
         .where(r.c.advance_due_at.is_not(None))
-        .order_by(r.c.advance_due_at)
+        .subquery("due")
+    )
+    return (
+        sa.select(due.c.id, due.c.tenant_id, p.c.steps)
+        .join(p, sa.and_(p.c.tenant_id == due.c.tenant_id, p.c.id == due.c.pipeline_id))
+        .order_by(due.c.place, due.c.advance_due_at)
         .limit(rows)
     )
 
@@ -215,6 +221,16 @@ def hold_due(run_ids: list[RunId]) -> sa.Select[Any]:
         )
         .order_by(r.c.last_turn, r.c.id)
         .with_for_update(skip_locked=True)
+    )
+
+
+def still_due(run_ids: list[RunId]) -> sa.Select[Any]:
+    """Whoever holds them."""
+    return sa.select(r.c.id).where(
+        r.c.tenant_id == BOUND_TENANT,
+        r.c.id.in_(run_ids),
+        r.c.advance_due_at.is_not(None),
+        r.c.status.in_(ADVANCING),
     )
 
 

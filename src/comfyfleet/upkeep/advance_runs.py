@@ -17,6 +17,8 @@ from comfyfleet.workflows.effects import Offer
 NAME = "advance_runs"
 EVERY_S = 5.0
 BATCH = 200
+# A run that somebody held, who may be one that wakes nobody here, is looked at again so soon.
+AGAIN_S = 0.03
 
 OnScore = Callable[[TenantId, RunId, int], None]
 
@@ -30,10 +32,11 @@ async def tick(
     rng: random.Random,
     on_begun: Callable[[], None] | None = None,
     on_score: OnScore | None = None,
+    on_missed: Callable[[], None] | None = None,
 ) -> int:
     """How many runs need not be looked at again. `on_begun`: there are jobs to carry over, and perhaps events.
 
-    `on_score`: a gate that a scorer has to open.
+    `on_score`: a gate that a scorer has to open. `on_missed`: somebody else held a run just then.
     """
     async with house.pool_tx(pool, read_only=True) as tx:
         due = await pipelines.list_due(tx, rows=BATCH)
@@ -54,6 +57,8 @@ async def tick(
             done += found.looked_at - found.left_due
             for run_id, position in found.to_score:
                 (on_score or _nobody)(tenant_id, run_id, position)
+            if found.missed and on_missed is not None:
+                on_missed()
         if on_begun is not None:
             on_begun()
     if outage is not None:
@@ -107,4 +112,5 @@ async def _advance(
         whole.looked_at += found.looked_at
         whole.left_due += found.left_due
         whole.to_score += found.to_score
+        whole.missed += found.missed
     return whole

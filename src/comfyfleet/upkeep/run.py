@@ -63,7 +63,13 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
     scoring = Scoring(house, pool)
     scores = _loop(score_candidates, scoring.tick, pool)
     advance = partial(
-        advance_runs.tick, house, pool, rng=chance, on_begun=begun, on_score=partial(_want, scoring, scores)
+        advance_runs.tick,
+        house,
+        pool,
+        rng=chance,
+        on_begun=begun,
+        on_score=partial(_want, scoring, scores),
+        on_missed=lambda: runs.wake_in(advance_runs.AGAIN_S),
     )
     runs = _loop(advance_runs, advance, pool)
     scoring.on_opened = runs.wake
