@@ -40,8 +40,8 @@ async def _make(client: httpx2.AsyncClient, subject: Subject) -> list[Image.Imag
     posted = await client.post("/prompt", json={"prompt": graph})
     assert posted.status_code == 200, posted.text
     prompt_id = posted.json()["prompt_id"]
-    while not (found := (await client.get(f"/history/{prompt_id}")).json()):
-        await asyncio.sleep(0.002)  # noqa: ASYNC110 it has no other way to tell
+    while not (found := (await client.get(f"/history/{prompt_id}")).json()):  # noqa: ASYNC110 nobody tells
+        await asyncio.sleep(0.002)
     files = [found[prompt_id]["outputs"][node]["images"][0] for node in SAVES[effect]]
     views = [await client.get("/view", params=each) for each in files]
     return [_decoded(each.content) for each in views]
