@@ -8,7 +8,7 @@ from typing import Any
 from PIL import Image
 
 SIDE_PX = (48, 32)
-COLOURS, PICTURES = 40, 4
+COLOURS, PICTURES = 40, 2
 CANCELLED_IN = 40
 PRICES = {"tint": 3, "pair": 5}
 RUN_S = (0.05, 0.9)

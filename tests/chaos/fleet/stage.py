@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -31,11 +32,12 @@ from tests.worker.line import Line
 POOLS = ("east", "west")
 SIGNING_KEY = "d2a9c7e14fb35860d2a9c7e14fb35860"
 CUSTOMERS, CREDIT = 6, 1_000_000
-LEASE_TTL_S, GRACE_S, ATTEMPTS_MAX = 12.0, 8.0, 8
+LEASE_TTL_S = float(os.environ.get("FLEET_LEASE_S", "9"))
+ATTEMPTS_MAX = 8
 FLEET, STAGE = "storm", "production"
 QUICK = {
     "LEASE_TTL_S": str(LEASE_TTL_S),
-    "LEASE_GRACE_S": str(GRACE_S),
+    "LEASE_GRACE_S": str(LEASE_TTL_S * 2 / 3),
     "MAX_ATTEMPTS": str(ATTEMPTS_MAX),
     "BLOCK_COOLDOWN_S": "2",
     "MAX_ACTIVE_JOBS_PER_USER": "10000",
@@ -91,7 +93,7 @@ async def a_stage(folder: Path, urls: dict[str, str], *, workers: int) -> AsyncI
         customers = [a_customer(member, door.url) for member in members]
         for customer in customers:
             stack.push_async_callback(customer.client.aclose)
-            await customer.upload_all()
+        await asyncio.gather(*(customer.upload_all() for customer in customers))
         yield Stage(folder, settings, house, door, replicas, units, customers)
 
 

@@ -192,6 +192,8 @@ class Storm:
         return began, None
 
     async def _drain_worker(self, unit: Unit, down_s: float) -> tuple[datetime, int | None]:
+        # Before it listens to signals there is nothing to be polite about.
+        await unit.worker.says("worker.starts")
         began = _now()
         code = await unit.worker.leave()
         await asyncio.sleep(down_s)

@@ -67,6 +67,7 @@ async def play(folder: Path, urls: dict[str, str]) -> Outcome:
 
 async def send_home(stage: Stage) -> None:
     """Whoever leaves with nothing in hand leaves at once, and well."""
+    await asyncio.gather(*(unit.worker.says("worker.starts") for unit in stage.units))
     codes = await asyncio.gather(*(unit.worker.leave() for unit in stage.units))
     assert codes == [0] * len(codes)
 

@@ -17,7 +17,7 @@ from tests.worker.line import Line
 
 START_WITHIN_S = 60
 LEAVE_WITHIN_S = 60
-DRAIN_S = 10
+DRAIN_S = 25
 # As in production, with times that fit a test.
 QUICK = {
     "INACTIVITY_S": "5",
@@ -42,6 +42,7 @@ class Process:
     fell_over: int = 0
     lives: int = 0
     process: "subprocess.Popen[bytes] | None" = None
+    _born_at: int = 0
 
     @property
     def log(self) -> Path:
@@ -53,6 +54,7 @@ class Process:
 
     def start(self) -> None:
         self.lives += 1
+        self._born_at = len(self.log.read_text(errors="replace")) if self.log.exists() else 0
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "comfyfleet", *self.arguments],
@@ -69,6 +71,14 @@ class Process:
             self.fell_over += self.process.poll() is not None
             self.process.kill()
             self.process.wait()
+
+    async def says(self, word: str, *, within_s: float = START_WITHIN_S) -> None:
+        """In this life, unless it has said it already."""
+        until = time.monotonic() + within_s
+        while word not in self.log.read_text(errors="replace")[self._born_at :]:
+            if time.monotonic() > until or not self.is_up:
+                raise AssertionError(f"{self.folder.name} {self.name} does not say {word}")
+            await asyncio.sleep(0.1)
 
     async def leave(self) -> int | None:
         """Politely. Its exit code; None: it did not go, and was killed."""
