@@ -21,15 +21,18 @@ class Customer:
     videos: list[str] = field(default_factory=list)
     asked_again: int = 0
 
-    async def insist(self, method: str, path: str, **said: Any) -> Any:
-        """Until somebody answers. What may come twice has a key by which it is the same."""
+    async def insist(self, method: str, path: str, *, bears: int = 200, **said: Any) -> Any:
+        """Until somebody answers. What may come twice has a key by which it is the same. `bears`: a status beside
+        success that is no surprise."""
         while True:
             try:
                 answer = await self.client.request(method, path, **said)
             except httpx2.TransportError:
                 answer = None
             if answer is not None and answer.status_code < 500 and answer.status_code != 429:
-                assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
+                assert answer.is_success or answer.status_code == bears, (
+                    f"{method} {path}: {answer.status_code} {answer.text}"
+                )
                 return answer.json()
             self.asked_again += 1
             await asyncio.sleep(AGAIN_S)
@@ -57,7 +60,8 @@ class Customer:
         return str((await self.insist("POST", "/api/ai-jobs", json=body))["id"])
 
     async def cancel(self, job_id: str) -> None:
-        await self.insist("POST", f"/api/ai-jobs/{job_id}/cancel", json={})
+        """409: it was over first."""
+        await self.insist("POST", f"/api/ai-jobs/{job_id}/cancel", bears=409, json={})
 
     async def job(self, job_id: str) -> dict[str, Any]:
         found: dict[str, Any] = await self.insist("GET", f"/api/ai-jobs/{job_id}")

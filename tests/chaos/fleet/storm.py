@@ -52,6 +52,7 @@ class Storm:
     cancelled: set[int] = field(default_factory=set)
     hits: list[Hit] = field(default_factory=list)
     broken: list[Finding] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
     audits: int = 0
     finished: int = 0
     took_s: float = 0.0
@@ -141,6 +142,13 @@ class Storm:
             tasks.create_task(self._give(blow))
 
     async def _give(self, blow: Blow) -> None:
+        """What does not come up again is told at the end, with all the rest."""
+        try:
+            await self._strike_one(blow)
+        except AssertionError as problem:
+            self.troubles.append(f"{blow.kind.name} at {self._now_s:.0f} s: {problem}")
+
+    async def _strike_one(self, blow: Blow) -> None:
         least_s, most_s = DOWN_S[blow.kind]
         down_s = least_s + (most_s - least_s) * blow.length
         if blow.kind is Kind.REPLICA_KILLED:

@@ -126,6 +126,7 @@ def test_the_invariants_hold_at_the_end_and_held_all_the_while(outcome: Outcome)
 
 
 def test_the_blows_were_given_and_nobody_fell_over_by_itself(outcome: Outcome) -> None:
+    assert outcome.storm.troubles == []
     assert len(outcome.storm.hits) == BLOWS
     assert {hit.kind for hit in outcome.storm.hits} == set(list(Kind)[:BLOWS])
     units = outcome.storm.stage.units

@@ -15,7 +15,7 @@ import httpx2
 from tests.server import environment, free_port
 from tests.worker.line import Line
 
-START_WITHIN_S = 60
+START_WITHIN_S = 120
 LEAVE_WITHIN_S = 60
 DRAIN_S = 25
 # As in production, with times that fit a test.
