@@ -1,13 +1,15 @@
-"""The line between a worker and its control plane, that can be cut and mended."""
+"""The line between a worker and its control plane, that can be cut and mended. Of several far ends it takes one that
+is there, as a load balancer does."""
 
 import asyncio
+import random
 from contextlib import suppress
 from typing import Self
 
 
 class Line:
-    def __init__(self, to_port: int) -> None:
-        self._to_port = to_port
+    def __init__(self, *to_ports: int) -> None:
+        self._to_ports = to_ports
         self._server: asyncio.Server | None = None
         self._calls: set[asyncio.Task[None]] = set()
         self._is_cut = False
@@ -34,6 +36,11 @@ class Line:
     def mend(self) -> None:
         self._is_cut = False
 
+    @property
+    def calls(self) -> int:
+        """How many are on it."""
+        return len(self._calls)
+
     async def _hang_up(self) -> None:
         calls = list(self._calls)
         for call in calls:
@@ -45,12 +52,21 @@ class Line:
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
 
+    async def _far_end(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        for port in random.sample(self._to_ports, len(self._to_ports)):
+            with suppress(OSError):
+                return await asyncio.open_connection("127.0.0.1", port)
+        return None
+
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_writer: asyncio.StreamWriter | None = None
         try:
             if self._is_cut:
                 return
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._to_port)
+            far = await self._far_end()
+            if far is None:
+                return
+            far_reader, far_writer = far
             ways = [asyncio.create_task(_carry(reader, far_writer)), asyncio.create_task(_carry(far_reader, writer))]
             try:
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)

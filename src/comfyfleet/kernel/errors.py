@@ -65,7 +65,7 @@ class IllegalMove(Conflict):
     """The state does not allow the event."""
 
     code = "illegal_move"
-    text = "A {noun} that is {state} cannot be moved by {event!r}."
+    text = "A {noun} that is {state} cannot be moved by '{event}'."
 
     def __init__(self, noun: str, *, state: str, event: str) -> None:
         # As plain words: a member of an enum tells its class to whoever reads the sentence.
