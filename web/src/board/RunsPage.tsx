@@ -1,0 +1,5 @@
+import { PageHead } from "@/parts/PageHead";
+
+export function RunsPage() {
+  return <PageHead title="Runs" />;
+}
