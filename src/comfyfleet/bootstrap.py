@@ -14,7 +14,7 @@ import structlog
 from pydantic import SecretStr
 from sqlalchemy.exc import SQLAlchemyError
 
-from comfyfleet.api.options import ApiOptions
+from comfyfleet.api.options import ApiOptions, SettingInForce
 from comfyfleet.audit import Action, Actor, ChainSigner, record_action
 from comfyfleet.db import Database, open_database
 from comfyfleet.db.engine import no_offset
@@ -154,6 +154,10 @@ def build_options(settings: Settings) -> ApiOptions:
         requests_per_minute_per_tenant=settings.requests_per_minute_per_tenant,
         logins_per_minute=settings.logins_per_minute,
         payment_webhook_secrets=[_secret(each) for each in settings.payment_webhook_secrets],
+        settings=[
+            SettingInForce(each.name, each.value, each.source, each.description, each.is_secret, each.is_set)
+            for each in settings.in_force()
+        ],
     )
 
 

@@ -1,8 +1,22 @@
 """The values the HTTP edge needs, taken from the settings by `bootstrap`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from comfyfleet.kernel.secret import Secret
+
+
+@dataclass(frozen=True)
+class SettingInForce:
+    """As operators see it. `value` of a secret is none; `is_set` says whether there is one."""
+
+    name: str
+    value: Any
+    source: str
+    description: str
+    is_secret: bool
+    is_set: bool
 
 
 @dataclass(frozen=True)
@@ -19,3 +33,4 @@ class ApiOptions:
     requests_per_minute_per_tenant: int = 3000
     logins_per_minute: int = 10
     payment_webhook_secrets: list[Secret] = field(default_factory=list)
+    settings: Sequence[SettingInForce] = ()

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from comfyfleet.db.dialect import insert_once, now
+from comfyfleet.db.dialect import batch_rows, insert_once, now
 from comfyfleet.db.tables import workflow_versions, workflows
 from comfyfleet.kernel.ids import WorkflowId, new_id
 from comfyfleet.workflows.model import NewVersion, Version
@@ -106,3 +106,8 @@ def workflow_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
 
 def set_active(workflow_id: WorkflowId, *, is_active: bool) -> sa.Update:
     return sa.update(w).where(w.c.id == workflow_id).values(is_active=is_active).returning(*w.c)
+
+
+def slugs_of(ids: list[WorkflowId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
+    return sa.select(w.c.id, w.c.slug).join(b, b.c.id == w.c.id)

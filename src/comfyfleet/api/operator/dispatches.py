@@ -1,6 +1,7 @@
 """The queue, row by row: look, cancel, give another priority."""
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import Field
@@ -15,6 +16,7 @@ from comfyfleet.audit import Action
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import DispatchFilter, DispatchStatus
 from comfyfleet.dispatch.priority import PRIORITY_MAX, PRIORITY_MIN
+from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import DispatchId, JobId, TenantId
 
 router = APIRouter(prefix="/dispatches")
@@ -38,6 +40,10 @@ class RetriedView(View):
 
     job_id: JobId
     retry_of: DispatchId
+
+
+class PayloadView(View):
+    payload: Any
 
 
 class PriorityBody(Body):
@@ -71,6 +77,25 @@ async def get_dispatch(dispatch_id: DispatchId, house: TheHouse) -> DispatchDeta
     """One dispatch with every attempt at it."""
     async with house.control_tx(read_only=True) as tx:
         return await _detail(tx, dispatch_id)
+
+
+@router.get("/{dispatch_id}/payload", dependencies=SEE)
+async def get_payload(dispatch_id: DispatchId, house: TheHouse) -> PayloadView:
+    """What its worker gets: the graph with the job's values in it, and the inputs, by where they lie in the store."""
+    async with house.control_tx(read_only=True) as tx:
+        await dispatch.require_dispatch(tx, dispatch_id)
+        found = await dispatch.read_payloads(tx, [dispatch_id])
+    if dispatch_id not in found:
+        raise NotFound("payload", dispatch_id)
+    return PayloadView(payload=_readable(found[dispatch_id]))
+
+
+def _readable(payload: bytes) -> Any:
+    """To the queue it is bytes; all that puts something there writes JSON."""
+    try:
+        return json.loads(payload)
+    except ValueError:
+        return None
 
 
 @router.post("/{dispatch_id}/cancel")
