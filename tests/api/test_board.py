@@ -72,6 +72,7 @@ async def test_the_tree_in_one_answer_with_what_is_under_way(client: Client, hou
     rest = await board.tree(limit=2, cursor=first["next_cursor"])
     assert [*first["candidates"], *rest["candidates"]] == found["candidates"]
     assert rest["next_cursor"] is None
+    assert (await board.tree(cursor=rest["last_cursor"]))["candidates"] == []
 
 
 async def test_a_thumb_is_made_once_and_goes_with_its_file(client: Client, house: House) -> None:

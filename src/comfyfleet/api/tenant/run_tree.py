@@ -13,7 +13,7 @@ from comfyfleet.api.policy import TenantCaller, TheHouse, home_of
 from comfyfleet.jobs import JobStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.kernel.ids import CandidateId, FileId, JobId, RunId
-from comfyfleet.kernel.page import PageRequest
+from comfyfleet.kernel.page import PageRequest, cursor_at
 from comfyfleet.live.model import JobState
 from comfyfleet.media.model import FAMILIES
 from comfyfleet.pipelines import CandidateStatus, Leaf, RunJob
@@ -84,9 +84,12 @@ class BudView(View):
 
 
 class TreeView(View):
+    """`last_cursor`: what was made since is asked for with it."""
+
     candidates: list[LeafView]
     under_way: list[BudView]
     next_cursor: str | None
+    last_cursor: str | None
 
 
 @router.get("/{run_id}/tree")
@@ -105,4 +108,5 @@ async def get_tree(
         candidates=[LeafView.of(each) for each in found.rows],
         under_way=[BudView.of(each, states) for each in under_way],
         next_cursor=found.next_cursor,
+        last_cursor=cursor_at(found.rows[-1].candidate.id) if found.rows else None,
     )
