@@ -6,7 +6,7 @@ READY := .venv/.ready
 # One more than CI has cores: many tests wait for processes that they started.
 TEST_PROCESSES ?= 3
 
-.PHONY: help setup up test test-fast check fix snapshots screenshots lock bench soak clean
+.PHONY: help setup web up test test-fast check fix snapshots screenshots lock bench soak clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -15,11 +15,15 @@ setup: $(READY) ## install what is needed, nothing else
 $(READY): requirements-dev.lock requirements-uv.lock pyproject.toml tools/setup
 	@tools/setup
 
-up: $(READY) ## start everything on embedded defaults; Ctrl-C stops it
+web: $(READY) ## build the web app, where it has changed
+	@tools/web-build
+
+up: web ## start everything on embedded defaults; Ctrl-C stops it
 	@exec $(BIN)/comfyfleet up $(ARGS)
 
-test: $(READY) ## all tests: SQLite, PostgreSQL, S3, browser
+test: web ## all tests: SQLite, PostgreSQL, S3, browser
 	@tools/system-packages
+	@tools/web-build test
 	EDGE_ON_ONE_ENGINE=1 $(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile $(ARGS)
 
 test-fast: $(READY) ## unit tests, and database tests on SQLite only
@@ -32,6 +36,7 @@ check: $(READY) ## format, lint, types, import contracts, dependencies, snapshot
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry .
 	$(BIN)/python -m tools.snapshots --check
+	@tools/web-build check
 
 fix: $(READY) ## format, and mend what the linter can
 	$(BIN)/ruff format .
@@ -40,7 +45,7 @@ fix: $(READY) ## format, and mend what the linter can
 snapshots: $(READY) ## write golden SQL, the OpenAPI file and the generated reference pages anew
 	$(BIN)/python -m tools.snapshots
 
-screenshots: $(READY) ## take the pictures of the README anew
+screenshots: web ## take the pictures of the README anew
 	@tools/system-packages
 	$(BIN)/python tools/screenshots.py
 
@@ -48,13 +53,13 @@ lock: $(READY) ## resolve dependencies anew
 	.uv/bin/uv pip compile -q --universal --generate-hashes --all-extras --group dev --python-version 3.11 \
 	  --upgrade pyproject.toml -o requirements-dev.lock
 
-bench: $(READY) ## measure: NAME=dispatch, comfy, jobs or pipelines; ARGS="--quick" or "--json"
+bench: web ## measure: NAME=dispatch, comfy, jobs or pipelines; ARGS="--quick" or "--json"
 	@$(BIN)/python -m bench.$(or $(NAME),dispatch) $(ARGS)
 
-soak: $(READY) ## the full counts of property, fuzz and chaos tests (hours)
+soak: web ## the full counts of property, fuzz and chaos tests (hours)
 	HYPOTHESIS_PROFILE=soak FUZZ_EXAMPLES=2000 UPLOAD_TEST_BYTES=2147483648 \
 	  CHAOS_JOBS=10000 CHAOS_WORKERS=50 CHAOS_KILLS=120 \
 	  $(BIN)/pytest --timeout 7200 tests $(ARGS)
 
 clean: ## remove the environment; data in .comfyfleet stays
-	rm -rf .uv .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis test-results
+	rm -rf web/node_modules web/src/client src/comfyfleet/_web .uv .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis test-results

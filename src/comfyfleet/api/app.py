@@ -12,7 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from comfyfleet import __version__
-from comfyfleet.api import auth, door, health, payments, replicas
+from comfyfleet.api import auth, health, payments, replicas, web
 from comfyfleet.api.background import Background
 from comfyfleet.api.describe_errors import describe_errors
 from comfyfleet.api.errors import install_error_handlers
@@ -20,6 +20,7 @@ from comfyfleet.api.limits import RateLimits
 from comfyfleet.api.objects import objects_router
 from comfyfleet.api.operator import operator_router
 from comfyfleet.api.options import ApiOptions
+from comfyfleet.api.passes import Passes
 from comfyfleet.api.policy import SignedUrl, require_policies
 from comfyfleet.api.requests import BodyLimit, RequestContext, route_patterns
 from comfyfleet.api.stopping import Stopping
@@ -48,7 +49,7 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
     )
     app.state.house, app.state.options, app.state.upkeep = house, options, upkeep
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
-    app.state.validity = Validity()
+    app.state.validity, app.state.passes = Validity(), Passes()
     app.state.uploads = asyncio.Semaphore(UPLOADS_MAX)
     app.router.routes.extend(_routes())
     if isinstance(house.store, LocalStore):
@@ -69,7 +70,7 @@ def _routes() -> list[BaseRoute]:
     router = APIRouter()
     for each in (health.router, auth.router, payments.router, replicas.router, tenant_router(), operator_router()):
         router.include_router(each)
-    router.include_router(door.router)
+    router.include_router(web.router)
     return router.routes
 
 

@@ -10,9 +10,10 @@ from comfyfleet import tenants
 from comfyfleet.api.bodies import Body, View
 from comfyfleet.api.cookies import clear_session_cookie, require_same_origin, session_secret, set_session_cookie
 from comfyfleet.api.limits import client_network
+from comfyfleet.api.passes import Passes
 from comfyfleet.api.policy import AnyCaller, Public, TheHouse, TheLimits, TheOptions
 from comfyfleet.house import House
-from comfyfleet.kernel.errors import FleetError, NotFound, Unauthenticated
+from comfyfleet.kernel.errors import FleetError, LinkSpent, NotFound, Unauthenticated
 from comfyfleet.kernel.ids import SessionId, TenantId, UserId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.tenants import Caller, Postbox, Role, Scope, User, credentials
@@ -48,6 +49,16 @@ class MeView(View):
     scopes: list[Scope]
     tenant_id: TenantId | None
     tenant_slug: str | None
+
+
+class SessionView(View):
+    """`me`: nobody, where there is no session or it has ended."""
+
+    me: MeView | None
+
+
+class EnterBody(Body):
+    token: Annotated[SecretStr, Field(min_length=1, max_length=500)]
 
 
 class ResetRequestBody(Body):
@@ -102,9 +113,54 @@ async def log_out(request: Request, response: Response, house: TheHouse) -> None
     clear_session_cookie(request, response)
 
 
+@router.post("/enter", dependencies=[Depends(Public())])
+async def enter(
+    body: EnterBody, request: Request, response: Response, house: TheHouse, options: TheOptions, limits: TheLimits
+) -> LoginView:
+    """Log in by a pass that `comfyfleet up` printed. It works once."""
+    _require_own_page(request)
+    await limits.spend(options.logins_per_minute, "pass-address", client_network(request))
+    passes: Passes = request.app.state.passes
+    email = passes.spend(Secret(body.token.get_secret_value()))
+    if email is None:
+        raise LinkSpent
+    async with house.control_tx() as tx:
+        login = await credentials.find_login(tx, email)
+        if login is None or login.password_hash is None:
+            raise LinkSpent
+        secret = await credentials.open_session(
+            tx,
+            login.user_id,
+            password_hash=login.password_hash,
+            address=request.client.host if request.client else "unknown",
+            ttl_s=options.session_ttl_s,
+        )
+    if secret is None:
+        raise LinkSpent
+    warning = set_session_cookie(request, response, secret, ttl_s=options.session_ttl_s)
+    return LoginView(user_id=login.user_id, warning=warning)
+
+
+@router.get("/session", dependencies=[Depends(Public())])
+async def get_session(request: Request, house: TheHouse) -> SessionView:
+    """Who is logged in with this browser, if anybody: what a page asks before it shows a login."""
+    presented = session_secret(request)
+    if presented is None:
+        return SessionView(me=None)
+    async with house.control_tx(read_only=True) as tx:
+        try:
+            return SessionView(me=_me(await credentials.authenticate_session(tx, presented)))
+        except Unauthenticated:
+            return SessionView(me=None)
+
+
 @router.get("/me")
 async def me(caller: Annotated[Caller, Depends(AnyCaller())]) -> MeView:
     """Who the credential belongs to."""
+    return _me(caller)
+
+
+def _me(caller: Caller) -> MeView:
     return MeView(
         user_id=caller.user_id,
         email=caller.email,

@@ -1,0 +1,104 @@
+/** What surrounds every page: navigation, the account, and what is true of the whole tab. */
+import { AppShell, Burger, Center, Group, NavLink, ScrollArea, Skeleton, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { Link, Navigate, Outlet, useLocation } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { boardNavigation } from "@/board/navigation";
+import { consoleNavigation } from "@/console/navigation";
+import { studioNavigation } from "@/studio/navigation";
+import { AccountMenu } from "./AccountMenu";
+import { Brand } from "./Brand";
+import { ConnectionNotice } from "./ConnectionNotice";
+import { LoginPage } from "./LoginPage";
+import type { NavigationSection } from "./navigation";
+import { Problem } from "@/parts/Problem";
+import { SessionDialog } from "./SessionDialog";
+import classes from "./Shell.module.css";
+import { live } from "./live";
+import { isOperator, sessionQuery, type Me } from "./session";
+
+export function Shell() {
+  const session = useQuery(sessionQuery);
+  if (session.isError && session.data === undefined) {
+    return <Center mih="100vh" p="lg"><Problem problem={session.error} again={() => void session.refetch()} /></Center>;
+  }
+  if (session.data === undefined) return <Waiting />;
+  if (session.data === null) return <LoginPage />;
+  return <Frame me={session.data} />;
+}
+
+function Frame({ me }: { me: Me }) {
+  const [opened, { toggle, close }] = useDisclosure();
+  const { pathname } = useLocation();
+  const operator = isOperator(me);
+  useEffect(() => {
+    live.start(operator ? "/api/admin/live" : "/api/events");
+    return () => live.stop();
+  }, [operator]);
+  // A page that was chosen on a phone is what one wants to see next.
+  useEffect(close, [pathname, close]);
+  const inConsole = pathname.startsWith("/console");
+  if (operator && !inConsole) return <Navigate to="/console" replace />;
+  if (!operator && inConsole) return <Navigate to="/" replace />;
+  const sections = operator ? consoleNavigation : [...studioNavigation(me), ...boardNavigation];
+  return (
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 224, breakpoint: "sm", collapsed: { mobile: !opened } }}
+      padding={{ base: "md", sm: "xl" }}
+    >
+      <a href="#main" className="skip">Skip to the content</a>
+      <AppShell.Header className={classes.header}>
+        <Group h="100%" px={{ base: "sm", sm: "lg" }} justify="space-between" wrap="nowrap">
+          <Group gap="xs" wrap="nowrap">
+            <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" aria-expanded={opened} />
+            <Brand to={operator ? "/console" : "/"} />
+          </Group>
+          <AccountMenu me={me} />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar className={classes.navbar} aria-label="Main">
+        <ScrollArea h="100%" p="sm">
+          {sections.map((section) => <Section key={section.title} section={section} pathname={pathname} />)}
+        </ScrollArea>
+      </AppShell.Navbar>
+      <AppShell.Main id="main" tabIndex={-1} className={classes.main}>
+        <Outlet />
+      </AppShell.Main>
+      <ConnectionNotice />
+      <SessionDialog me={me} />
+    </AppShell>
+  );
+}
+
+function Section({ section, pathname }: { section: NavigationSection; pathname: string }) {
+  return (
+    <div className={classes.section}>
+      <Text size="xs" fw={600} className="quiet" px="xs" pb={4}>{section.title}</Text>
+      {section.places.map(({ to, label, icon: Icon, also }) => {
+        const roots = [to, ...(also ?? [])];
+        const here = roots.some((each) => (each === "/" || each === "/console" ? pathname === each : pathname.startsWith(each)));
+        return (
+          <NavLink
+            key={to}
+            label={label}
+            active={here}
+            className={classes.place}
+            leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
+            renderRoot={(props) => <Link to={to} aria-current={here ? "page" : undefined} {...props} />}
+          />
+        );
+      })}
+    </div>
+  );
+}
+
+function Waiting() {
+  return (
+    <Stack p="xl" aria-busy="true" aria-label="Loading">
+      <Skeleton h={28} w={160} />
+      <Skeleton h={220} mt="xl" />
+    </Stack>
+  );
+}

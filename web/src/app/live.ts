@@ -1,0 +1,154 @@
+/** One stream of events a tab. Where it is not up, pages poll every two seconds instead. */
+import { useEffect, useEffectEvent, useSyncExternalStore } from "react";
+import { queries } from "./queries";
+import { checkSession } from "./session";
+
+export type Connection = "off" | "connecting" | "live" | "lost";
+export const POLL_MS = 2_000;
+const AGAIN_MS_MIN = 500;
+const AGAIN_MS_MAX = 8_000;
+// A server that restarts is back before anybody needs to be told.
+const LOST_AFTER_MS = 1_500;
+
+type Handler = (data: unknown) => void;
+
+class Live {
+  private url: string | null = null;
+  private source: EventSource | null = null;
+  private state: Connection = "off";
+  private previewsWanted = 0;
+  private failures = 0;
+  private again: number | undefined;
+  private doubt: number | undefined;
+  private readonly handlers = new Map<string, Set<Handler>>();
+  private readonly watchers = new Set<() => void>();
+
+  start(url: string): void {
+    if (this.url === url) return;
+    this.stop();
+    this.url = url;
+    this.open();
+  }
+
+  stop(): void {
+    this.url = null;
+    this.close();
+    window.clearTimeout(this.doubt);
+    this.doubt = undefined;
+    this.move("off");
+  }
+
+  on(name: string, handler: Handler): () => void {
+    let known = this.handlers.get(name);
+    if (!known) {
+      known = new Set();
+      this.handlers.set(name, known);
+      this.source?.addEventListener(name, this.heard);
+    }
+    known.add(handler);
+    return () => known.delete(handler);
+  }
+
+  /** Pictures of running jobs are sent only while somebody looks at one. */
+  wantPreviews(): () => void {
+    this.previewsWanted += 1;
+    if (this.previewsWanted === 1) this.reopen();
+    return () => {
+      this.previewsWanted -= 1;
+      if (this.previewsWanted === 0) this.reopen();
+    };
+  }
+
+  readonly watch = (changed: () => void): (() => void) => {
+    this.watchers.add(changed);
+    return () => this.watchers.delete(changed);
+  };
+
+  readonly connection = (): Connection => this.state;
+
+  /** For a person who does not want to wait. */
+  readonly tryNow = (): void => {
+    this.failures = 0;
+    this.reopen();
+  };
+
+  private reopen(): void {
+    if (this.url === null) return;
+    this.close();
+    this.open();
+  }
+
+  private open(): void {
+    if (this.url === null) return;
+    if (this.state === "off") this.move("connecting");
+    const source = new EventSource(this.previewsWanted > 0 ? `${this.url}?previews=true` : this.url);
+    this.source = source;
+    source.onopen = () => this.opened();
+    source.onerror = () => this.failed(source);
+    for (const name of this.handlers.keys()) source.addEventListener(name, this.heard);
+  }
+
+  private close(): void {
+    window.clearTimeout(this.again);
+    this.source?.close();
+    this.source = null;
+  }
+
+  private opened(): void {
+    const wasLost = this.state === "lost";
+    this.failures = 0;
+    window.clearTimeout(this.doubt);
+    this.doubt = undefined;
+    this.move("live");
+    // What happened meanwhile was told to nobody.
+    if (wasLost) void queries.invalidateQueries();
+  }
+
+  private failed(source: EventSource): void {
+    if (source !== this.source) return;
+    this.doubt ??= window.setTimeout(() => this.move("lost"), LOST_AFTER_MS);
+    // The browser's own second try comes late, and after a refusal never: ours does both.
+    this.close();
+    const pause = Math.min(AGAIN_MS_MIN * 2 ** this.failures, AGAIN_MS_MAX) * (0.75 + Math.random() / 2);
+    this.failures += 1;
+    this.again = window.setTimeout(() => {
+      checkSession().catch(() => undefined).finally(() => this.reopen());
+    }, pause);
+  }
+
+  private move(state: Connection): void {
+    if (this.state === state) return;
+    this.state = state;
+    for (const each of this.watchers) each();
+  }
+
+  private readonly heard = (event: MessageEvent<string>): void => {
+    let data: unknown;
+    try {
+      data = JSON.parse(event.data);
+    } catch {
+      return;
+    }
+    for (const handler of this.handlers.get(event.type) ?? []) handler(data);
+  };
+}
+
+export const live = new Live();
+
+export function useConnection(): Connection {
+  return useSyncExternalStore(live.watch, live.connection);
+}
+
+/** `refetchInterval` of a query that the stream keeps fresh: none while it is up. */
+export function usePolling(everyMs: number = POLL_MS): number | false {
+  return useConnection() === "live" ? false : everyMs;
+}
+
+export function useLive<T>(name: string, handler: (data: T) => void): void {
+  const hear = useEffectEvent((data: unknown) => handler(data as T));
+  useEffect(() => live.on(name, (data) => hear(data)), [name]);
+}
+
+export function usePreviews(): void {
+  useEffect(() => live.wantPreviews(), []);
+}

@@ -1,0 +1,5 @@
+import { PageHead } from "@/parts/PageHead";
+
+export function OverviewPage() {
+  return <PageHead title="Overview" />;
+}

@@ -1,0 +1,15 @@
+import "@mantine/core/styles.css";
+import "@mantine/notifications/styles.css";
+import "./app/base.css";
+
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./app/App";
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("the page has no #root");
+createRoot(root).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

@@ -1,0 +1,67 @@
+import { Button, Group, Modal, Stack, Text, type ButtonProps } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { notifications } from "@mantine/notifications";
+import { useMutation } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { sentenceOf } from "@/app/errors";
+import { Problem } from "./Problem";
+
+type Action = {
+  label: string;
+  question: string;
+  text: ReactNode;
+  confirm?: string;
+  act: () => Promise<unknown>;
+  /** What is said afterwards, and how it is taken back where that is possible. */
+  done: string;
+  undo?: () => Promise<unknown>;
+} & ButtonProps;
+
+/** A button for what should not happen by accident. */
+export function ConfirmAction({ label, question, text, confirm = label, act, done, undo, ...button }: Action) {
+  const [opened, { open, close }] = useDisclosure();
+  const action = useMutation({
+    mutationFn: act,
+    onSuccess: () => {
+      close();
+      tellDone(done, undo);
+    },
+  });
+  return (
+    <>
+      <Button variant="default" {...button} onClick={() => { action.reset(); open(); }}>{label}</Button>
+      <Modal opened={opened} onClose={close} title={question}>
+        <Stack>
+          <Text size="sm">{text}</Text>
+          {action.isError && <Problem problem={action.error} />}
+          <Group justify="end" gap="xs">
+            <Button variant="default" onClick={close} data-autofocus>Keep</Button>
+            <Button color="red" loading={action.isPending} onClick={() => action.mutate()}>{confirm}</Button>
+          </Group>
+        </Stack>
+      </Modal>
+    </>
+  );
+}
+
+export function tellDone(done: string, undo?: () => Promise<unknown>) {
+  const id = notifications.show({
+    message: undo ? (
+      <Group justify="space-between" wrap="nowrap">
+        <Text size="sm">{done}</Text>
+        <Button size="compact-sm" variant="light" onClick={() => void takeBack(id, undo)}>Undo</Button>
+      </Group>
+    ) : done,
+    autoClose: undo ? 8_000 : 4_000,
+  });
+}
+
+async function takeBack(id: string, undo: () => Promise<unknown>) {
+  notifications.hide(id);
+  try {
+    await undo();
+    notifications.show({ message: "Taken back." });
+  } catch (problem) {
+    notifications.show({ color: "red", title: "Could not be taken back", message: sentenceOf(problem) });
+  }
+}

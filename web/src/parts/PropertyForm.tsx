@@ -1,0 +1,163 @@
+/** A form made from typed properties. Files are the caller's: it knows where they go. */
+import { Checkbox, Group, NumberInput, Select, SegmentedControl, Slider, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
+import { useId, type ReactNode } from "react";
+import { isMedia, RANDOM, type Property, type Value, type Values } from "./properties";
+
+type Field = { property: Property; value: Value; problem?: string; disabled?: boolean; change: (value: Value) => void };
+const CHOICES_SHOWN_MAX = 4;
+const SLIDER_STEPS_MAX = 400;
+
+export function PropertyForm({ properties, values, problems = {}, disabled, change, file }: {
+  properties: Property[];
+  values: Values;
+  problems?: Record<string, string>;
+  disabled?: boolean;
+  change: (name: string, value: Value) => void;
+  file?: (property: Property) => ReactNode;
+}) {
+  return (
+    <Stack gap="lg">
+      {properties.map((property) =>
+        isMedia(property) ? (
+          <div key={property.name}>{file?.(property) ?? <Text size="sm" className="quiet">{property.label}: a file</Text>}</div>
+        ) : (
+          <PropertyField
+            key={property.name}
+            property={property}
+            value={values[property.name] ?? null}
+            problem={problems[property.name]}
+            disabled={disabled}
+            change={(value) => change(property.name, value)}
+          />
+        ),
+      )}
+    </Stack>
+  );
+}
+
+function PropertyField(field: Field) {
+  switch (field.property.type) {
+    case "boolean": return <BooleanField {...field} />;
+    case "choice": return <ChoiceField {...field} />;
+    case "seed": return <SeedField {...field} />;
+    case "integer":
+    case "number": return isSlider(field.property) ? <SliderField {...field} /> : <NumberField {...field} />;
+    default: return <TextField {...field} />;
+  }
+}
+
+const labelled = ({ property, problem, disabled }: Field) => ({
+  label: property.label || property.name,
+  description: property.description || undefined,
+  error: problem,
+  disabled,
+  withAsterisk: property.required,
+});
+
+function TextField(field: Field) {
+  const props = { ...labelled(field), value: String(field.value ?? "") };
+  return field.property.multiline ? (
+    <Textarea {...props} autosize minRows={3} maxRows={10} onChange={(event) => field.change(event.currentTarget.value)} />
+  ) : (
+    <TextInput {...props} onChange={(event) => field.change(event.currentTarget.value)} />
+  );
+}
+
+function NumberField(field: Field) {
+  const { property, value, change } = field;
+  return (
+    <NumberInput
+      {...labelled(field)}
+      value={typeof value === "number" ? value : ""}
+      min={property.minimum ?? undefined}
+      max={property.maximum ?? undefined}
+      step={property.step ?? 1}
+      allowDecimal={property.type === "number"}
+      clampBehavior="none"
+      onChange={(next) => change(typeof next === "number" ? next : null)}
+    />
+  );
+}
+
+const stepOf = (property: Property) => property.step ?? (property.type === "integer" ? 1 : 0.01);
+
+function isSlider({ minimum, maximum, ...property }: Property): boolean {
+  if (minimum === null || maximum === null || minimum === undefined || maximum === undefined) return false;
+  return (maximum - minimum) / stepOf(property as Property) <= SLIDER_STEPS_MAX;
+}
+
+function SliderField(field: Field) {
+  const { property, value, change, problem } = field;
+  const id = useId();
+  const number = typeof value === "number" ? value : (property.minimum ?? 0);
+  return (
+    <div>
+      <Group justify="space-between" mb={4}>
+        <Text size="sm" fw={500} id={id}>{property.label || property.name}</Text>
+        <Text size="sm" className="numbers">{number}</Text>
+      </Group>
+      {property.description && <Text size="xs" className="quiet" mb={6}>{property.description}</Text>}
+      <Slider
+        value={number}
+        onChange={change}
+        min={property.minimum ?? 0}
+        max={property.maximum ?? 1}
+        step={stepOf(property)}
+        disabled={field.disabled}
+        label={null}
+        thumbProps={{ "aria-labelledby": id }}
+        thumbLabel={property.label || property.name}
+      />
+      {problem && <Text size="xs" c="var(--mantine-color-error)" mt={4}>{problem}</Text>}
+    </div>
+  );
+}
+
+function BooleanField(field: Field) {
+  return <Switch {...labelled(field)} checked={field.value === true} onChange={(event) => field.change(event.currentTarget.checked)} />;
+}
+
+function ChoiceField(field: Field) {
+  const { property, value, change } = field;
+  const choices = property.choices ?? [];
+  const id = useId();
+  const data = choices.map((each) => ({ value: String(each), label: String(each).replaceAll("_", " ") }));
+  const choose = (text: string | null) => change(choices.find((each) => String(each) === text) ?? null);
+  if (choices.length > CHOICES_SHOWN_MAX || choices.length === 0) {
+    return <Select {...labelled(field)} data={data} value={value === null ? null : String(value)} onChange={choose} searchable />;
+  }
+  return (
+    <div role="group" aria-labelledby={id}>
+      <Text size="sm" fw={500} mb={4} id={id}>{property.label || property.name}</Text>
+      {property.description && <Text size="xs" className="quiet" mb={6}>{property.description}</Text>}
+      <SegmentedControl data={data} value={String(value)} onChange={choose} disabled={field.disabled} fullWidth />
+    </div>
+  );
+}
+
+function SeedField(field: Field) {
+  const { value, change } = field;
+  const random = value === RANDOM;
+  return (
+    <Stack gap={6}>
+      <NumberInput
+        {...labelled(field)}
+        value={typeof value === "number" ? value : ""}
+        placeholder={random ? "a new one each time" : undefined}
+        disabled={random || field.disabled}
+        min={0}
+        allowDecimal={false}
+        clampBehavior="none"
+        hideControls
+        onChange={(next) => change(typeof next === "number" ? next : null)}
+      />
+      <Checkbox
+        size="xs"
+        label="A new one each time"
+        checked={random}
+        disabled={field.disabled}
+        onChange={(event) => change(event.currentTarget.checked ? RANDOM : 0)}
+      />
+    </Stack>
+  );
+}

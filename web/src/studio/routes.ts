@@ -1,0 +1,9 @@
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { shellRoute } from "@/app/root";
+
+const at = <P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
+  createRoute({ getParentRoute: () => shellRoute, path, component });
+
+export const studioRoutes = [
+  at("/", lazyRouteComponent(() => import("./gallery/GalleryPage"), "GalleryPage")),
+] as const;
