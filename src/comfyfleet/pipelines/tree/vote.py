@@ -1,6 +1,7 @@
 """A against B: the scores of both move, and the vote is kept, so that the scores can be made again from the votes."""
 
 import random
+from collections.abc import Collection
 
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import InvalidInput, KeyReused
@@ -60,9 +61,18 @@ async def cast_vote(
 
 
 async def next_pair(
-    tx: TenantTx, run_id: RunId, user_id: UserId, position: int, rng: random.Random
+    tx: TenantTx,
+    run_id: RunId,
+    user_id: UserId,
+    position: int,
+    rng: random.Random,
+    *,
+    beside: Collection[CandidateId] = (),
 ) -> tuple[Candidate, Candidate] | None:
-    """Whose comparison tells most. None: there are not two to compare."""
+    """Whose comparison tells most. None: there are not two to compare.
+
+    `beside`: those that are being compared now; their vote has not come yet, so others are chosen where there are two.
+    """
     await read_run(tx, run_id, user_id)
     rows = await tx.all(sql.least_compared(run_id, position, rows=CONTENDERS_MAX))
     found = {row.id: Candidate.from_row(row) for row in rows}
@@ -70,7 +80,9 @@ async def next_pair(
         frozenset({row.winner_id, row.loser_id})
         for row in await tx.all(sql.newest_pairs(run_id, position, rows=PAIRS_MAX))
     }
-    pair = choose_pair([Contender(each.id, each.elo, each.votes) for each in found.values()], seen, rng)
+    free = [each for each in found.values() if each.id not in beside]
+    chosen = free if len(free) >= 2 else list(found.values())
+    pair = choose_pair([Contender(each.id, each.elo, each.votes) for each in chosen], seen, rng)
     return None if pair is None else (found[pair[0].id], found[pair[1].id])
 
 
