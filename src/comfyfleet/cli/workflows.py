@@ -117,7 +117,7 @@ def add(
 
 
 def _kept(before: Version | None, graph: Mapping[str, Any]) -> dict[str, Any]:
-    """What holds where nothing is said: as the version in force has it. A new version is a new graph, not a new home."""
+    """What holds where nothing is said: as the version in force has it. A new graph does not move to another home."""
     if before is None:
         first = {"provider": Provider.SELF_HOSTED.value, "expected_s": 1.0, "run_deadline_s": None, "vram_gb": None}
         return {**first, "output_node": workflows.propose_output_node(graph)}
