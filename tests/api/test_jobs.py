@@ -50,6 +50,10 @@ async def test_an_effect_is_ordered_run_and_delivered(studio: Studio, house: Hou
     [asset] = payload["assets"]
     assert asset["url"] == lease["input_url"] == payload["input_url"]
     assert (await studio.client.get(lease["input_url"])).content == b"clip.mp4"
+    operator, seen = await an_operator_key(house), f"/api/admin/dispatches/{job_id}/graph"
+    ran = (await studio.client.get(seen, headers=operator)).json()
+    assert (ran["graph"], ran["assets"][0]["path"]) == (payload["workflow"], asset["path"])
+    assert "url" not in ran["assets"][0]
     await studio.complete(lease, b"first", b"second one")
     await studio.settle()
     done = await studio.job(job_id)
@@ -63,6 +67,8 @@ async def test_an_effect_is_ordered_run_and_delivered(studio: Studio, house: Hou
     assert sorted(types) == ["job.completed", "job.queued", "job.started"]
     effect = (await studio.client.get("/api/effects/old-film", headers=studio.member.headers)).json()
     assert effect["estimated_seconds"] != 1.0
+    await studio.client.delete(f"/api/ai-jobs/{job_id}", headers=studio.member.headers)
+    assert (await studio.client.get(seen, headers=operator)).status_code == 404
 
 
 async def test_fifty_posts_with_one_key_are_one_job_and_fifty_equal_answers(studio: Studio, house: House) -> None:

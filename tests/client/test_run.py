@@ -108,7 +108,9 @@ def test_the_ten_lines_of_the_page_do_what_they_say(
     monkeypatch.chdir(photo.parent)
     monkeypatch.setenv("COMFYFLEET_URL", fleet.url)
     monkeypatch.setenv("COMFYFLEET_API_KEY", fleet.key)
-    program = lines.replace("old-film", fleet.effect).replace("clip.mp4", photo.name).replace("grain=0.4", 'title="x"')
+    program = (
+        lines.replace("pixel-film", fleet.effect).replace("clip.mp4", photo.name).replace("colours=6", 'title="x"')
+    )
     with fleet.worker():
         exec(compile(program, "page", "exec"), {"__name__": "page"})  # noqa: S102  it is ours
     *steps, saved = capsys.readouterr().out.splitlines()

@@ -8,7 +8,7 @@ from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
 from comfyfleet.jobs.model import Job, JobFile, JobRules, NewJob, Submission
 from comfyfleet.jobs.order import Order, Wish, digest_request, open_input, prepare_order
 from comfyfleet.jobs.place import Placed, find_ordered, place_order
-from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, read_whole, require_unused
+from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, read_payload, read_whole, require_unused
 from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
 from comfyfleet.jobs.remove import delete_job
 from comfyfleet.jobs.retry import retry_job, retry_order
@@ -53,6 +53,7 @@ __all__ = [
     "prepare_order",
     "read_job",
     "read_owners",
+    "read_payload",
     "read_timings",
     "read_whole",
     "request_cancel",
