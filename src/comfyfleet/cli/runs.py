@@ -23,6 +23,7 @@ CandidateId = Annotated[str, typer.Argument(help="Id of the candidate.")]
 StepArgument = Annotated[int, typer.Argument(min=1, help="Number of the step, from 1.")]
 RESTS_BADLY = 1
 ASKED_MAX = 8
+SCORERS = ("sharpness", "exposure", "unique", "sharpness+unique", "exposure+unique")
 
 
 @app.command("start")
@@ -35,7 +36,10 @@ def start(
     finals: Annotated[int | None, typer.Option(help="So many of the last step are enough.")] = None,
     concurrency: Annotated[int, typer.Option(help="Jobs under way at once.")] = 1,
     approve: Annotated[
-        str, typer.Option(help="Who opens gates: person, all, votes:N, sharpness, exposure or unique.")
+        str,
+        typer.Option(
+            help="Who opens gates: person, all, votes:N, sharpness, exposure, unique (no two alike), sharpness+unique."
+        ),
     ] = "person",
     tokens_max: Annotated[int | None, typer.Option(help="Budget: stops there.")] = None,
     jobs_max: Annotated[int | None, typer.Option(help="Budget: so many jobs.")] = None,
@@ -299,8 +303,8 @@ def retry(
         return
     for old, new in made.items():
         typer.echo(f"{old} → {new}")
-    for old, problem in refused.items():
-        typer.echo(f"{old}: {problem}", err=True)
+    for old, why in refused.items():
+        typer.echo(f"{old}: {why}", err=True)
     typer.echo(f"{len(made)} tried again." if made or refused else "No job of this run has failed.")
 
 
@@ -347,6 +351,6 @@ def read_approval(words: str) -> dict[str, Any]:
         return {"kind": "votes", "after": int(count)}
     if words in ("person", "all"):
         return {"kind": words}
-    if words in ("sharpness", "exposure", "unique"):
+    if words in SCORERS:
         return {"kind": "scorer", "scorer": words}
-    raise InvalidInput("--approve", f"{words!r} is none of person, all, votes:N, sharpness, exposure, unique")
+    raise InvalidInput("--approve", f"{words!r} is none of person, all, votes:N, {', '.join(SCORERS)}")

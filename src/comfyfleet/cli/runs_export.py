@@ -58,7 +58,7 @@ async def export_run(fleet: AsyncClient, run_id: str, folder: Path, *, top: int 
 
 def winners_of(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Of the last step, by Elo; where nobody voted, by the score that opened the gates; then as they were made."""
-    scorer = str(run.approval.get("scorer") or SHOWN_SCORES[0])
+    scorer = str(run.approval.get("scorer") or SHOWN_SCORES[0]).partition("+")[0]
     last = len(run.steps) - 1
     finals = [each for each in candidates if each.position == last and each.status == ACTIVE]
     return sorted(finals, key=lambda each: (-each.elo, -(each.scores or {}).get(scorer, 0.0), each.id))

@@ -1,5 +1,6 @@
 """Where everything stands on a contact sheet: sizes, rows, columns and pages. Pure."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ class Measures:
     @property
     def tile_width(self) -> int:
         """Of one area, whatever the shape."""
-        return round(self.size * (self.aspect / USUAL_ASPECT) ** 0.5)
+        return round(self.size * math.sqrt(self.aspect / USUAL_ASPECT))
 
     @property
     def picture_height(self) -> int:
@@ -91,8 +92,8 @@ def plan_sheet(tiles: Sequence[Tile], steps: int, aspect: float) -> Plan:
     families = _families(list(rows_of(tiles)))
     choices = [Measures(size, max(steps, 1), aspect) for size in TILE_SIZES]
     for measures in choices:
-        if (columns := _whole_columns(families, measures)) is not None:
-            return Plan(measures, [columns])
+        if (whole := _whole_columns(families, measures)) is not None:
+            return Plan(measures, [whole])
     for measures in choices:
         columns = _fill(families, measures.rows, whole=False)
         if len(columns) <= measures.columns:

@@ -64,6 +64,7 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
     begun = partial(_wake, relay, webhooks)
     scoring = Scoring(house, pool)
     scores = _loop(score_candidates, scoring.tick, pool)
+    runs: Loop
     advance = partial(
         advance_runs.tick,
         house,

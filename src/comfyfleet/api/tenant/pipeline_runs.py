@@ -32,7 +32,7 @@ from comfyfleet.pipelines import (
     RunStatus,
     RunStep,
 )
-from comfyfleet.pipelines.model import STEPS_MAX, TOP_MAX, VARIANTS_MAX, ApprovalKind, SeedPolicy
+from comfyfleet.pipelines.model import SCORERS, STEPS_MAX, TOP_MAX, VARIANTS_MAX, ApprovalKind, SeedPolicy
 from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter(prefix="/pipeline-runs", tags=["pipeline runs"])
@@ -54,7 +54,7 @@ class ApprovalBody(Body):
 
     kind: ApprovalKind = "person"
     after: Annotated[int | None, Field(ge=1, le=10**6)] = None
-    scorer: Annotated[str | None, Field(max_length=100)] = None
+    scorer: Annotated[str | None, Field(max_length=100, description=f"One of {', '.join(SCORERS)}.")] = None
 
 
 class NewRunBody(Body):
