@@ -135,6 +135,7 @@ async def test_h11_after_two_server_faults_in_a_row_a_server_gets_nothing_until_
             assert await eventually(lambda job=job: class_of(plant, job), "its attempt is over") == "server_fault"
         await eventually(lambda: not worker.is_ready(server.name), "it is put aside")
         assert "No space left" in (worker.agent.telemetry.seen().servers[server.name].problem or "")
+        await eventually(lambda: "No space left" in str(plant.worker(name)["capabilities"]), "operators are told")
         await asyncio.to_thread(pardon, plant, name)
         third = await asyncio.to_thread(plant.order, "draw", seed=3)
         await asyncio.sleep(1.0)
