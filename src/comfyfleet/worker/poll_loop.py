@@ -10,7 +10,7 @@ from uuid import uuid4
 import structlog
 
 from comfyfleet.kernel.backoff import backoff_s
-from comfyfleet.kernel.errors import FleetError
+from comfyfleet.kernel.errors import FleetError, LeaseLost
 from comfyfleet.wire import worker_v1 as wire
 from comfyfleet.worker.control import CallRefused, ControlUnreachable
 from comfyfleet.worker.failpoints import reached
@@ -200,6 +200,8 @@ class PollLoop:
         )
         try:
             await self._tools.control.requeue(said)
+        except LeaseLost:
+            pass  # whoever granted it saw us hang up, and has taken it back
         except FleetError as problem:
             log.warning("poll.not_given_back", problem=problem.message)
         await asyncio.sleep(ROOM_AGAIN_S)
