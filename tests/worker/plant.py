@@ -50,6 +50,8 @@ INVERT: dict[str, Any] = {
     "3": {"class_type": "ImageInvert", "inputs": {"image": ["2", 0]}},
     "9": SAVE,
 }
+# Its picture goes to whoever listens on the socket, and nothing is left of it.
+MUTE: dict[str, Any] = {"1": SLEEP, "9": {"class_type": "SaveImageWebsocket", "inputs": {"images": ["1", 0]}}}
 
 
 @dataclass
@@ -224,9 +226,10 @@ async def _furnish(settings: Settings) -> tuple[str, Member]:
         await _offer(house, "say", SAY, [SEED, SECONDS, STEPS, WORDS], output_node="9")
         await _offer(house, "invert", INVERT, [SEED, SECONDS, STEPS, PICTURE])
         await _offer(house, "far", INVERT, [SEED, SECONDS, STEPS, PICTURE], provider="cloud", output_node="9")
+        await _offer(house, "mute", MUTE, [SEED, SECONDS, STEPS])
         async with house.control_tx() as tx:
             made = await fleet.create_fleet(tx, slug=FLEET, stage=STAGE, name="Crew")
-            for slug in ("draw", "say", "invert", "far"):
+            for slug in ("draw", "say", "invert", "far", "mute"):
                 offer = await effects.find_offer(tx, slug)
                 await fleet.assign_workflow(tx, made.id, offer.effect.workflow_id)
             _, secret = await fleet.make_fleet_secret(tx, name="test")

@@ -135,6 +135,7 @@ async def test_h11_after_two_server_faults_in_a_row_a_server_gets_nothing_until_
             assert await eventually(lambda job=job: class_of(plant, job), "its attempt is over") == "server_fault"
         await eventually(lambda: not worker.is_ready(server.name), "it is put aside")
         assert "No space left" in (worker.agent.telemetry.seen().servers[server.name].problem or "")
+        await eventually(lambda: "No space left" in str(plant.worker(name)["capabilities"]), "operators are told")
         await asyncio.to_thread(pardon, plant, name)
         third = await asyncio.to_thread(plant.order, "draw", seed=3)
         await asyncio.sleep(1.0)
@@ -145,6 +146,17 @@ async def test_h11_after_two_server_faults_in_a_row_a_server_gets_nothing_until_
                 assert await asyncio.to_thread(plant.ends, job) == "completed"
     finally:
         await block.__aexit__(None, None, None)
+
+
+async def test_a_result_with_nothing_in_it_is_refused_and_fails_for_good_with_the_workflows_class(
+    plant: Plant, tmp_path: Path
+) -> None:
+    """`nothing_delivered`: to say it again, or to run it again, would bring no more."""
+    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url, name="mute"):
+        job = await asyncio.to_thread(plant.order, "mute")
+        assert await asyncio.to_thread(plant.ends, job) == "failed"
+        await eventually(lambda: not list(tmp_path.rglob("journal/*")), "the journal is empty")
+    assert [row["reason"] for row in plant.attempts(job)] == ["workflow_invalid"]
 
 
 def pardon(plant: Plant, worker: str) -> None:

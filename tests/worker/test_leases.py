@@ -10,6 +10,7 @@ from comfyfleet.kernel.errors import Superseded
 from comfyfleet.worker.beat import Heartbeat, interval_s
 from comfyfleet.worker.control import BeatClient, CallRefused, Session
 from comfyfleet.worker.leases import LeaseBook
+from comfyfleet.worker.news import News
 from comfyfleet.worker.telemetry import Telemetry
 from tests.engines import EngineProcess, an_engine
 from tests.worker.line import Line
@@ -84,6 +85,7 @@ def test_w5_a_loop_that_is_dead_no_longer_renews() -> None:
         client,
         book,
         telemetry,
+        News(dict),
         every_s=30.0,
         on_superseded=lambda: None,
         on_refused=lambda: None,

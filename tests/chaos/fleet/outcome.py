@@ -25,7 +25,7 @@ FILES = "SELECT path FROM files WHERE status = 'stored'"
 FREE = frozenset({"completed", "requeued", "cancelled"})
 # What may cost an attempt, by what its end is called. A drain is none of them, nor a replica's death.
 COSTS = {
-    "infra": {Kind.ENGINE_KILLED, Kind.ENGINE_RESTARTED, Kind.ENGINE_CUT},
+    "infra": {Kind.ENGINE_KILLED, Kind.ENGINE_RESTARTED},
     "expired": {Kind.CONTROL_AWAY, Kind.WORKER_KILLED},
     "worker_restarted": {Kind.WORKER_KILLED},
 }
