@@ -3,8 +3,8 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { live, useLive, usePolling } from "@/app/live";
 import { queries } from "@/app/queries";
 import {
-  getCandidate, getEffects, getMaking, getPipelines, getRun, getRunJobs, getRuns, getTree,
-  type BudView, type LeafView, type RunView,
+  getCandidate, getOffers, getMaking, getPipelines, getRun, getRunJobs, getRuns, getTree,
+  type BudView, type JobStatus, type LeafView, type RunView,
 } from "@/client";
 import { madeOf } from "./looks";
 
@@ -41,7 +41,7 @@ export const pipelinesQuery = queryOptions({
 
 export const effectsQuery = queryOptions({
   queryKey: ["effects", "all"],
-  queryFn: async () => (await getEffects({ query: { limit: 100 }, throwOnError: true })).data.effects,
+  queryFn: async () => (await getOffers({ query: { limit: 100 }, throwOnError: true })).data.effects,
 });
 
 export const candidateQuery = (id: string) => queryOptions({
@@ -125,7 +125,7 @@ export function refreshTree(runId: string): void {
 
 /** The counts as they were just told. */
 export function merged(run: RunView, told: RunTold): RunView {
-  const { run_id: _, steps, ...facts } = told;
+  const { steps, ...facts } = told;
   const counts = new Map(steps.map((step) => [step.position, step]));
   return { ...run, ...facts, steps: run.steps.map((step) => ({ ...step, ...counts.get(step.position) })) };
 }
@@ -157,7 +157,7 @@ export function useRun(runId: string) {
     }
   });
   // A job that a worker has taken is no more one that waits.
-  useLive<{ job_id: string; status: string }>("status", ({ job_id, status }) => {
+  useLive<{ job_id: string; status: JobStatus }>("status", ({ job_id, status }) => {
     queries.setQueryData(treeQuery(runId).queryKey, (tree) => {
       if (!tree?.buds.some((bud) => bud.job_id === job_id && bud.status !== status)) return tree;
       if (status !== "processing" && status !== "queued") return tree;

@@ -39,7 +39,11 @@ export function StepPanel({ run, leaves, buds, position, choose, open }: {
       </div>
       {position < run.steps.length - 1 && <Gate key={`${step.position} ${step.top}`} run={run} step={step} />}
       {step.alive >= 2 && (
-        <Button component={Link} to="/runs/$runId/vote" params={{ runId: run.id }} search={{ step: position + 1 }} variant="default" leftSection={<IconArrowsLeftRight size={16} />}>
+        <Button
+          renderRoot={(props) => <Link to="/runs/$runId/vote" params={{ runId: run.id }} search={{ step: position + 1 }} {...props} />}
+          variant="default"
+          leftSection={<IconArrowsLeftRight size={16} />}
+        >
           Compare{step.votes > 0 ? ` · ${step.votes} ${step.votes === 1 ? "vote" : "votes"} so far` : ""}
         </Button>
       )}
