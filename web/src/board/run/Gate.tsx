@@ -10,7 +10,8 @@ import { refreshTree, runQuery } from "../data";
 import classes from "./StepPanel.module.css";
 
 export function Gate({ run, step }: { run: RunView; step: RunStepView }) {
-  const [top, setTop] = useState(step.top ?? Math.min(run.top, Math.max(1, step.alive)));
+  const [entered, enter] = useState<number | null>(null);
+  const top = entered ?? step.top ?? run.top;
   const keep = (changed: RunView) => {
     queries.setQueryData(runQuery(run.id).queryKey, changed);
     refreshTree(run.id);
@@ -43,7 +44,7 @@ export function Gate({ run, step }: { run: RunView; step: RunStepView }) {
               max={1000}
               allowDecimal={false}
               value={top}
-              onChange={(value) => typeof value === "number" && setTop(value)}
+              onChange={(value) => typeof value === "number" && enter(value)}
             />
             <Button size="sm" flex={1} variant={isOpen ? "default" : "filled"} disabled={isOpen && top === step.top} loading={opening.isPending} onClick={() => opening.mutate()}>
               {isOpen ? "Change" : "Let them on"}

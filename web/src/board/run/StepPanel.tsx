@@ -52,7 +52,7 @@ export function StepPanel({ run, leaves, buds, position, choose, open }: {
           <li key={leaf.id}>
             <button type="button" className={classes.item} data-chosen={looks.get(leaf.id)?.isChosen} onClick={() => open(leaf.id)} aria-label={described(leaf, index, looks.get(leaf.id)?.isChosen ?? false)}>
               <Thumb url={leaf.thumb_url} alt="" dim={!isAlive(leaf)} />
-              <span className={`${classes.words} numbers`}><span>{isAlive(leaf) ? `#${index + 1}` : "out"}</span><span className="quiet">{Math.round(leaf.elo)}</span></span>
+              <span className={`${classes.words} numbers`}><span>{isAlive(leaf) ? `#${index + 1}` : "out"}</span><span className="quiet">{leaf.votes > 0 ? Math.round(leaf.elo) : ""}</span></span>
             </button>
           </li>
         ))}
