@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
+from comfyfleet.api import web
 from comfyfleet.api.app import OPEN_PATHS
 from comfyfleet.api.worker.endpoints import ENDPOINTS, PREFIX
 from comfyfleet.house import House
@@ -25,12 +26,15 @@ PUBLIC = {
     "POST /api/auth/logout",
     "POST /api/auth/password-reset",
     "POST /api/auth/password",
+    "POST /api/auth/enter",
+    "GET /api/auth/session",
     "POST /api/payments/credit",  # its signature is the credential: see test_payments.py
 }
 ANYBODY_KNOWN = {"GET /api/auth/me"}
 NOT_TELLING = {"version", "asset_name"}  # a number, and a word that many have
-# Not in the description, each with its own tests: signed objects, the door for people, what replicas say.
-HIDDEN = {"/objects/{token}", "/", "/door/{name}", "/set-password", "/api/replicas/live"}
+# Not in the description, each with its own tests: signed objects, the web app, what replicas say.
+HIDDEN = {"/objects/{token}", "/", "/assets/{name}", "/api/replicas/live"}
+HIDDEN |= {f"/{name}" for name in (*web.PAGES, *web.AREAS)} | {f"/{name}/{{rest:path}}" for name in web.AREAS}
 ENDLESS = {"/api/events"}  # a stream of one's own jobs: tests/live/test_user_stream.py
 
 

@@ -121,16 +121,6 @@ async def test_every_answer_has_safe_headers(client: httpx2.AsyncClient, path: s
     assert "server" not in headers
 
 
-@pytest.mark.parametrize("path", ["/", "/set-password", "/door/index.js", "/door/set-password.js", "/door/door.css"])
-async def test_the_front_door_runs_its_own_scripts_only(client: httpx2.AsyncClient, path: str) -> None:
-    answer = await client.get(path)
-    assert answer.status_code == 200
-    policy = answer.headers["content-security-policy"]
-    assert "default-src 'self'" in policy
-    assert "frame-ancestors 'none'" in policy
-    assert "unsafe" not in policy
-
-
 @pytest.fixture
 def crashing(app: FastAPI) -> FastAPI:
     """Planted after the check for policies, as no real route could be."""

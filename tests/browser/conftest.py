@@ -1,9 +1,16 @@
-"""A real browser before a real server process. Pictures of what it saw go to `test-results/`."""
+"""A real browser before a real server process. Pictures of what it saw go to `test-results/`.
+
+`fleet` is a control plane alone, `studio` everything that `comfyfleet up` starts: engine, worker, demo. One of each for
+a file of tests. `watched` is a fresh page; `demo` and `operator` are pages in which somebody is logged in. A page that
+complains on its console fails its test.
+"""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import httpx2
@@ -12,7 +19,12 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from tests.server import ServerProcess, server_process
 
-PICTURES = Path(__file__).parents[2] / "test-results"
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "test-results"
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+WIDTHS = (390, 1280, 1920)
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+DEMO, OPERATOR = "demo@localhost", "operator@localhost"
 PASSWORD = "correct horse battery staple"
 # A name that is not this machine's, as on an office network; it leads here all the same.
 LAN_NAME = "fleet.test"
@@ -70,6 +82,35 @@ class Watched:
         PICTURES.mkdir(exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
+    def require_calm(self, *, but: tuple[str, ...] = ()) -> None:
+        """Nothing was blocked, nothing broke. `but`: what this very test provokes."""
+        assert [each for each in self.complaints if not any(known in each for known in but)] == []
+
+    def require_accessible(self, where: str = "") -> None:
+        """No serious finding of axe in what is shown now, and nothing to scroll sideways for."""
+        # Past the page's own rules for scripts, which allow none but ours.
+        self.page.evaluate(AXE.read_text())
+        found: Any = self.page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+        serious = [
+            f"{each['id']}: {each['help']} at {[node['target'] for node in each['nodes']][:3]}"
+            for each in found["violations"]
+            if each["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], (where, serious)
+        width = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert width[0] <= width[1], (where, "scrolls sideways", width)
+
+    def require_fits_everywhere(self, name: str, *, settle: Callable[[], None] = lambda: None) -> None:
+        """The page that is shown now, at each width, light and dark: accessible, within its screen, and a picture."""
+        for scheme in SCHEMES:
+            self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            for width in WIDTHS:
+                self.page.set_viewport_size({"width": width, "height": 900})
+                settle()
+                self.picture(f"{name}-{width}-{scheme}")
+                self.require_accessible(f"{name} {width} {scheme}")
+        self.page.set_viewport_size({"width": 1280, "height": 900})
+
 
 @pytest.fixture
 def browser() -> Iterator[Browser]:
@@ -91,8 +132,56 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         yield Fleet(server)
 
 
+@dataclass(frozen=True)
+class Studio:
+    """All that `comfyfleet up` starts."""
+
+    server: ServerProcess
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.server.port}"
+
+    def session_of(self, email: str) -> dict[str, Any]:
+        """A cookie of somebody who logged in; without the page that is tested elsewhere."""
+        answer = httpx2.post(f"{self.server.url}/api/auth/login", json={"email": email, "password": PASSWORD})
+        assert answer.status_code == 200, answer.text
+        name, _, value = answer.headers["set-cookie"].split(";")[0].partition("=")
+        return {"name": name, "value": value, "url": self.url, "httpOnly": True, "secure": True, "sameSite": "Lax"}
+
+
+@pytest.fixture(scope="session")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    settings = {"LOGINS_PER_MINUTE": "1000", "REQUESTS_PER_MINUTE_PER_KEY": "100000"}
+    with server_process(tmp_path_factory.mktemp("studio"), "--engine", **settings) as server:
+        for email in (DEMO, OPERATOR):
+            server.command("user", "passwd", email, "--password-stdin", stdin=PASSWORD)
+        yield Studio(server)
+
+
 @pytest.fixture
 def watched(browser: Browser) -> Iterator[Watched]:
-    context = browser.new_context(viewport={"width": 800, "height": 600})
+    with _a_page(browser) as page:
+        yield page
+
+
+@pytest.fixture
+def demo(browser: Browser, studio: Studio) -> Iterator[Watched]:
+    """The demo's user, logged in; the page is still empty."""
+    with _a_page(browser, studio.session_of(DEMO)) as page:
+        yield page
+
+
+@pytest.fixture
+def operator(browser: Browser, studio: Studio) -> Iterator[Watched]:
+    with _a_page(browser, studio.session_of(OPERATOR)) as page:
+        yield page
+
+
+@contextmanager
+def _a_page(browser: Browser, session: Any = None) -> Iterator[Watched]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    if session is not None:
+        context.add_cookies([session])
     yield Watched(context.new_page())
     context.close()

@@ -102,7 +102,7 @@ def test_the_wheel_holds_what_runs_and_nothing_else(tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist())
     for needed in (
         "comfyfleet/py.typed",
-        "comfyfleet/api/door/pages/index.html",
+        "comfyfleet/_web/index.html",
         "comfyfleet/db/migrations/central/versions/0001_expand_foundations.py",
         "comfyfleet/db/migrations/tenant/env.py",
     ):

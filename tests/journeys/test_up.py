@@ -59,6 +59,10 @@ def test_everything_starts_a_demo_plays_and_everything_stops(tmp_path: Path) -> 
         assert password is not None
         login = {"email": "demo@localhost", "password": password[1]}
         assert httpx2.post(f"{server.url}/api/auth/login", json=login).status_code == 200
+        for door in ("studio: ", "console:"):
+            link = re.search(rf"open the {door} {server.url}/enter#token=(\S+)", server.out)
+            assert link is not None
+            assert httpx2.post(f"{server.url}/api/auth/enter", json={"token": link[1]}).status_code == 200
         told = json.loads(server.command("demo", "--json", "--effect", "glow", "--effect", "pixel-film"))
         assert [(job["effect"], job["error"]) for job in told["jobs"]] == [("glow", None), ("pixel-film", None)]
         assert told["balance"] == 1000 - 2 - 8

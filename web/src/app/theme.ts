@@ -23,8 +23,10 @@ export const theme = createTheme({
   fontFamily: "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
   headings: { fontWeight: "650", sizes: { h1: { fontSize: "1.75rem", lineHeight: "1.2" }, h2: { fontSize: "1.25rem" } } },
   components: {
+    Anchor: { defaultProps: { underline: "always" } },
     Tooltip: { defaultProps: { withArrow: true, openDelay: 250 } },
     Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.45, blur: 2 } } },
+    PasswordInput: { defaultProps: { visibilityToggleButtonProps: { "aria-label": "Show what is typed", tabIndex: 0 } } },
     Skeleton: { defaultProps: { radius: "md" } },
   },
 });

@@ -4,6 +4,7 @@ import contextlib
 import socket
 
 import uvloop
+from fastapi import FastAPI
 from rich.console import Console
 
 from comfyfleet.api.app import build_app
@@ -20,6 +21,7 @@ from comfyfleet.bootstrap import (
 from comfyfleet.cli.acting import os_user
 from comfyfleet.cli.database import upgrade_databases
 from comfyfleet.cli.serve import listen, said
+from comfyfleet.cli.up.doors import open_doors
 from comfyfleet.cli.up.first_start import furnish
 from comfyfleet.cli.up.greet import greet
 from comfyfleet.cli.up.neighbours import Neighbours
@@ -57,11 +59,14 @@ async def _serve(settings: Settings, listener: socket.socket, neighbours: Neighb
         operator_key = await _prepare(house, settings)
         furnished = await furnish(house, settings.home) if neighbours.are_wanted else None
         comfyui = await neighbours.comfyui()
+        app = build_app(house, build_options(settings), upkeep=build_upkeep(house, settings))
+        demo = furnished is not None and furnished.demo_key is not None
+        doors = await open_doors(house, app.state.passes, os_user(), demo=demo)
     except BaseException:
         await house.close()
         raise
-    server = _build_server(house, settings, neighbours)
-    greet(settings, operator_key, furnished, comfyui)
+    server = _build_server(app, settings, neighbours)
+    greet(settings, operator_key, furnished, comfyui, doors)
     if furnished is not None and comfyui is not None:
         neighbours.move_in(house, furnished, comfyui)
     await server.serve(sockets=[listener])
@@ -75,9 +80,9 @@ async def _prepare(house: House, settings: Settings) -> Secret:
     return await ensure_operator_key(house, settings.home / "operator.key", os_user())
 
 
-def _build_server(house: House, settings: Settings, neighbours: Neighbours) -> Server:
+def _build_server(app: FastAPI, settings: Settings, neighbours: Neighbours) -> Server:
     return build_server(
-        build_app(house, build_options(settings), upkeep=build_upkeep(house, settings)),
+        app,
         host=settings.host,
         port=settings.port,
         grace_s=settings.shutdown_grace_s,

@@ -3,7 +3,8 @@
 import typer
 from rich.console import Console
 
-from comfyfleet.cli.serve import facts_of, log_listening, panel
+from comfyfleet.cli.serve import facts_of, log_listening, panel, shown_address
+from comfyfleet.cli.up.doors import Doors
 from comfyfleet.cli.up.engine import engine_is_installed
 from comfyfleet.cli.up.first_start import Furnished
 from comfyfleet.demo.seed import EMAIL
@@ -13,7 +14,9 @@ from comfyfleet.settings import Settings
 NO_ENGINE = "not installed: pip install 'comfyfleet\\[engine]', or --comfyui URL"
 
 
-def greet(settings: Settings, operator_key: Secret, furnished: Furnished | None, comfyui: str | None) -> None:
+def greet(
+    settings: Settings, operator_key: Secret, furnished: Furnished | None, comfyui: str | None, doors: Doors
+) -> None:
     log_listening(settings)
     facts = facts_of(settings)
     if settings.comfyui is not None:
@@ -29,4 +32,9 @@ def greet(settings: Settings, operator_key: Secret, furnished: Furnished | None,
     typer.echo(f"operator key: {operator_key.reveal()}")
     if furnished is not None and furnished.demo_password is not None:
         typer.echo(f"password of {EMAIL}, shown only now: {furnished.demo_password.reveal()}")
+    address = shown_address(settings)
+    if doors.studio is not None:
+        typer.echo(f"open the studio:  {address}{doors.studio}")
+    typer.echo(f"open the console: {address}{doors.console}")
+    typer.echo("(each link logs in once; a start makes new ones)")
     typer.echo("")
