@@ -3,8 +3,8 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { live, useLive, usePolling } from "@/app/live";
 import { queries } from "@/app/queries";
 import {
-  getCandidate, getEffects, getMaking, getPipelines, getRun, getRunJobs, getRuns, getTree,
-  type BudView, type LeafView, type RunView,
+  getCandidate, getOffers, getMaking, getPipelines, getRun, getRunJobs, getRuns, getTree,
+  type BudView, type JobStatus, type LeafView, type RunView,
 } from "@/client";
 import { madeOf } from "./looks";
 
@@ -18,6 +18,23 @@ export type RunTold = Pick<RunView, "status" | "status_reason" | "in_flight" | "
 const PAGE = 2_000;
 const REFRESH_MS = 400;
 
+/** What the stream told last of each run, and when: an answer that was on its way meanwhile is older. */
+const told = new Map<string, { at: number; run: RunTold }>();
+
+async function upToDate(ask: () => Promise<RunView>): Promise<RunView> {
+  const began = performance.now();
+  const run = await ask();
+  const newer = told.get(run.id);
+  return newer && newer.at > began ? merged(run, newer.run) : run;
+}
+
+/** A change by hand: its answer is the run, unless the stream has told more since. */
+export async function changeRun(change: () => Promise<RunView>): Promise<RunView> {
+  const run = await upToDate(change);
+  queries.setQueryData(runQuery(run.id).queryKey, run);
+  return run;
+}
+
 export const runsQuery = (status: RunView["status"] | null) => queryOptions({
   queryKey: ["runs", status],
   queryFn: async () => (await getRuns({ query: { limit: 50, status }, throwOnError: true })).data,
@@ -25,7 +42,7 @@ export const runsQuery = (status: RunView["status"] | null) => queryOptions({
 
 export const runQuery = (runId: string) => queryOptions({
   queryKey: ["run", runId],
-  queryFn: async () => (await getRun({ path: { run_id: runId }, throwOnError: true })).data,
+  queryFn: () => upToDate(async () => (await getRun({ path: { run_id: runId }, throwOnError: true })).data),
 });
 
 export const treeQuery = (runId: string) => queryOptions({
@@ -41,7 +58,7 @@ export const pipelinesQuery = queryOptions({
 
 export const effectsQuery = queryOptions({
   queryKey: ["effects", "all"],
-  queryFn: async () => (await getEffects({ query: { limit: 100 }, throwOnError: true })).data.effects,
+  queryFn: async () => (await getOffers({ query: { limit: 100 }, throwOnError: true })).data.effects,
 });
 
 export const candidateQuery = (id: string) => queryOptions({
@@ -124,16 +141,16 @@ export function refreshTree(runId: string): void {
 }
 
 /** The counts as they were just told. */
-export function merged(run: RunView, told: RunTold): RunView {
-  const { run_id: _, steps, ...facts } = told;
+export function merged(run: RunView, now: RunTold): RunView {
+  const { steps, ...facts } = now;
   const counts = new Map(steps.map((step) => [step.position, step]));
   return { ...run, ...facts, steps: run.steps.map((step) => ({ ...step, ...counts.get(step.position) })) };
 }
 
 /** What has to be read again, of the tree. */
-export function changeOf(before: RunView, told: RunTold): "none" | "more" | "whole" {
+export function changeOf(before: RunView, now: RunTold): "none" | "more" | "whole" {
   let change: "none" | "more" | "whole" = "none";
-  for (const step of told.steps) {
+  for (const step of now.steps) {
     const old = before.steps.find((each) => each.position === step.position);
     if (!old || old.votes !== step.votes || old.top !== step.top || old.made - old.alive !== step.made - step.alive) return "whole";
     if (old.made !== step.made || old.in_flight !== step.in_flight) change = "more";
@@ -145,19 +162,21 @@ export function useRun(runId: string) {
   const polling = usePolling();
   const run = useQuery({ ...runQuery(runId), refetchInterval: polling });
   const tree = useQuery({ ...treeQuery(runId), refetchInterval: polling });
-  useLive<RunTold>("run", (told) => {
+  useLive<RunTold>("run", (now) => {
+    if (now.run_id !== runId) return;
+    told.set(runId, { at: performance.now(), run: now });
     const before = queries.getQueryData(runQuery(runId).queryKey);
-    if (told.run_id !== runId || !before) return;
-    queries.setQueryData(runQuery(runId).queryKey, merged(before, told));
-    const change = changeOf(before, told);
+    if (!before) return;
+    queries.setQueryData(runQuery(runId).queryKey, merged(before, now));
+    const change = changeOf(before, now);
     if (change === "whole") void queries.invalidateQueries({ queryKey: runQuery(runId).queryKey, exact: true });
     if (change !== "none") feedOf(runId).ask(change);
-    if (told.steps.some((step, index) => step.failures !== before.steps[index]?.failures)) {
+    if (now.steps.some((step, index) => step.failures !== before.steps[index]?.failures)) {
       void queries.invalidateQueries({ queryKey: failuresQuery(runId).queryKey });
     }
   });
   // A job that a worker has taken is no more one that waits.
-  useLive<{ job_id: string; status: string }>("status", ({ job_id, status }) => {
+  useLive<{ job_id: string; status: JobStatus }>("status", ({ job_id, status }) => {
     queries.setQueryData(treeQuery(runId).queryKey, (tree) => {
       if (!tree?.buds.some((bud) => bud.job_id === job_id && bud.status !== status)) return tree;
       if (status !== "processing" && status !== "queued") return tree;
@@ -169,12 +188,12 @@ export function useRun(runId: string) {
 
 /** Lists of runs follow the stream too. */
 export function useLiveRuns(): void {
-  useLive<RunTold>("run", (told) => {
+  useLive<RunTold>("run", (now) => {
     let isKnown = false;
     queries.setQueriesData<{ runs: RunView[]; next_cursor: string | null }>({ queryKey: ["runs"] }, (page) => {
-      if (!page?.runs.some((run) => run.id === told.run_id)) return page;
+      if (!page?.runs.some((run) => run.id === now.run_id)) return page;
       isKnown = true;
-      return { ...page, runs: page.runs.map((run) => (run.id === told.run_id ? merged(run, told) : run)) };
+      return { ...page, runs: page.runs.map((run) => (run.id === now.run_id ? merged(run, now) : run)) };
     });
     if (!isKnown && live.connection() === "live") void queries.invalidateQueries({ queryKey: ["runs"] });
   });

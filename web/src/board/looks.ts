@@ -23,7 +23,7 @@ export function looksOf(run: RunView, leaves: LeafView[]): Map<string, Look> {
       const limit = step.position === last ? 0 : (step.top ?? 0);
       looks.set(leaf.id, {
         thumb: leaf.thumb_url,
-        elo: leaf.elo,
+        elo: leaf.votes > 0 ? leaf.elo : null,
         isRejected: !isAlive(leaf),
         isPassed: leaf.is_passed,
         isChosen: counts && (step.position === last ? place === 1 : place <= limit),

@@ -54,7 +54,10 @@ function PipelineCard({ pipeline }: { pipeline: PipelineView }) {
           <Text size="xs" className="quiet">
             {pipeline.variables.length > 0 ? `Needs ${pipeline.variables.join(", ")}` : "Needs nothing"}
           </Text>
-          <Button component={Link} to="/runs/new" search={{ pipeline: pipeline.slug }} leftSection={<IconPlayerPlay size={16} />}>
+          <Button
+            renderRoot={(props) => <Link to="/runs/new" search={{ pipeline: pipeline.slug }} {...props} />}
+            leftSection={<IconPlayerPlay size={16} />}
+          >
             Start a run
           </Button>
         </Group>

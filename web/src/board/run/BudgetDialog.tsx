@@ -2,11 +2,10 @@ import { Button, Group, Modal, NumberInput, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { queries } from "@/app/queries";
 import { raiseBudget, type RunView } from "@/client";
 import { tellDone } from "@/parts/ConfirmAction";
 import { Problem } from "@/parts/Problem";
-import { runQuery } from "../data";
+import { changeRun } from "../data";
 
 export function BudgetDialog({ run }: { run: RunView }) {
   const [opened, { open, close }] = useDisclosure();
@@ -24,12 +23,11 @@ function Form({ run, close }: { run: RunView; close: () => void }) {
   const [jobs, setJobs] = useState<number | null>(run.jobs_max);
   const [hours, setHours] = useState<number | null>(null);
   const change = useMutation({
-    mutationFn: async () => {
+    mutationFn: () => {
       const body = { tokens_max: tokens === run.tokens_max ? null : tokens, jobs_max: jobs === run.jobs_max ? null : jobs, hours };
-      return (await raiseBudget({ path: { run_id: run.id }, body, throwOnError: true })).data;
+      return changeRun(async () => (await raiseBudget({ path: { run_id: run.id }, body, throwOnError: true })).data);
     },
-    onSuccess: (changed) => {
-      queries.setQueryData(runQuery(run.id).queryKey, changed);
+    onSuccess: () => {
       close();
       tellDone("The new limits hold.");
     },

@@ -39,13 +39,13 @@ function Opened({ run, leaves, leaf, open }: { run: RunView; leaves: LeafView[];
         ? <img className={classes.picture} src={candidate.data.url} alt={`Candidate of ${run.steps[leaf.position]?.name ?? "this run"}`} />
         : <Text className="quiet">The picture is gone: it was deleted for its age.</Text>)}
       <Group gap="xs">
-        {look?.rank && <Badge color="sun" variant="filled">Number {look.rank}</Badge>}
-        {!isAlive(leaf) && <Badge color="red" variant="light">rejected</Badge>}
-        {look?.isChosen && look.rank === null && <Badge color="sun" variant="light">goes on</Badge>}
-        {isAlive(leaf) && !leaf.is_passed && <Badge color="gray" variant="light">passed over by the scorer</Badge>}
+        {look?.rank && <Badge color="sun" variant="filled" tt="none">Number {look.rank}</Badge>}
+        {!isAlive(leaf) && <Badge color="red" variant="light" tt="none">rejected</Badge>}
+        {look?.isChosen && look.rank === null && <Badge color="sun" variant="light" tt="none">goes on</Badge>}
+        {isAlive(leaf) && !leaf.is_passed && <Badge color="gray" variant="light" tt="none">passed over by the scorer</Badge>}
       </Group>
       <dl className={`${classes.facts} numbers`}>
-        <dt>Elo</dt><dd>{Math.round(leaf.elo)}, from {leaf.votes} {leaf.votes === 1 ? "vote" : "votes"}</dd>
+        <dt>Elo</dt><dd>{leaf.votes === 0 ? "no votes yet" : `${Math.round(leaf.elo)}, from ${leaf.votes} ${leaf.votes === 1 ? "vote" : "votes"}`}</dd>
         {Object.entries(leaf.scores).map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name}=`}>{value.toLocaleString("en", { maximumFractionDigits: 2 })}</dd>])}
         {leaf.seed !== null && <><dt>Seed</dt><dd>{leaf.seed}</dd></>}
         {candidate.data && <><dt>File</dt><dd>{candidate.data.name}</dd></>}

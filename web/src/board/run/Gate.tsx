@@ -2,22 +2,19 @@
 import { Button, Group, NumberInput, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { queries } from "@/app/queries";
 import { approveStep, reopenStep, type RunStepView, type RunView } from "@/client";
 import { tellDone } from "@/parts/ConfirmAction";
 import { Problem } from "@/parts/Problem";
-import { refreshTree, runQuery } from "../data";
+import { changeRun } from "../data";
 import classes from "./StepPanel.module.css";
 
 export function Gate({ run, step }: { run: RunView; step: RunStepView }) {
-  const [top, setTop] = useState(step.top ?? Math.min(run.top, Math.max(1, step.alive)));
-  const keep = (changed: RunView) => {
-    queries.setQueryData(runQuery(run.id).queryKey, changed);
-    refreshTree(run.id);
-  };
-  const close = async () => keep((await reopenStep({ path: { run_id: run.id }, body: { position: step.position }, throwOnError: true })).data);
-  const approve = async (count: number) =>
-    keep((await approveStep({ path: { run_id: run.id }, body: { position: step.position, top: count }, throwOnError: true })).data);
+  const [entered, enter] = useState<number | null>(null);
+  const top = entered ?? step.top ?? run.top;
+  const path = { run_id: run.id };
+  const close = () => changeRun(async () => (await reopenStep({ path, body: { position: step.position }, throwOnError: true })).data);
+  const approve = (count: number) =>
+    changeRun(async () => (await approveStep({ path, body: { position: step.position, top: count }, throwOnError: true })).data);
   const opening = useMutation({
     mutationFn: () => approve(top),
     onSuccess: () => {
@@ -31,7 +28,10 @@ export function Gate({ run, step }: { run: RunView; step: RunStepView }) {
   return (
     <div className={classes.gate} data-waits={!isOpen && step.alive > 0 && !isOver}>
       <Stack gap="xs">
-        <Text size="sm" fw={600}>{isOpen ? `Gate open for the best ${step.top}` : "Gate closed"}</Text>
+        <Group justify="space-between" gap="xs" wrap="nowrap">
+          <Text size="sm" fw={600}>{isOpen ? `Gate open for the best ${step.top}` : "Gate closed"}</Text>
+          {isOpen && !isOver && <Button size="compact-xs" variant="subtle" color="gray" loading={closing.isPending} onClick={() => closing.mutate()}>Close it</Button>}
+        </Group>
         <Text size="xs" className="quiet">{told(run, step)}</Text>
         {step.alive > 0 && !isOver && (
           <Group gap="xs" align="end" wrap="nowrap">
@@ -43,12 +43,11 @@ export function Gate({ run, step }: { run: RunView; step: RunStepView }) {
               max={1000}
               allowDecimal={false}
               value={top}
-              onChange={(value) => typeof value === "number" && setTop(value)}
+              onChange={(value) => typeof value === "number" && enter(value)}
             />
             <Button size="sm" flex={1} variant={isOpen ? "default" : "filled"} disabled={isOpen && top === step.top} loading={opening.isPending} onClick={() => opening.mutate()}>
               {isOpen ? "Change" : "Let them on"}
             </Button>
-            {isOpen && <Button size="sm" variant="subtle" color="gray" loading={closing.isPending} onClick={() => closing.mutate()}>Close</Button>}
           </Group>
         )}
         {(opening.isError || closing.isError) && <Problem problem={opening.error ?? closing.error} />}

@@ -34,5 +34,5 @@ export function Making({ id }: { id: string }) {
 }
 
 function text(value: unknown): string {
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

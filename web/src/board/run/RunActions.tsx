@@ -5,10 +5,9 @@ import { useMutation } from "@tanstack/react-query";
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 import { sentenceOf } from "@/app/errors";
-import { queries } from "@/app/queries";
 import { pauseRun, resumeRun, stopRun, type RunView } from "@/client";
 import { ConfirmAction } from "@/parts/ConfirmAction";
-import { runQuery } from "../data";
+import { changeRun } from "../data";
 import { BudgetDialog } from "./BudgetDialog";
 import { FailuresDrawer } from "./FailuresDrawer";
 
@@ -17,10 +16,8 @@ const OVER = ["completed", "failed", "stopped"];
 export function RunActions({ run }: { run: RunView }) {
   const [failuresShown, showFailures] = useState(false);
   const path = { run_id: run.id };
-  const keep = (changed: RunView) => queries.setQueryData(runQuery(run.id).queryKey, changed);
   const turn = useMutation({
-    mutationFn: async () => (await (run.status === "paused" ? resumeRun : pauseRun)({ path, throwOnError: true })).data,
-    onSuccess: keep,
+    mutationFn: () => changeRun(async () => (await (run.status === "paused" ? resumeRun : pauseRun)({ path, throwOnError: true })).data),
     onError: (problem) => notifications.show({ color: "red", message: sentenceOf(problem) }),
   });
   const failures = run.steps.reduce((sum, step) => sum + step.failures, 0);
@@ -47,7 +44,7 @@ export function RunActions({ run }: { run: RunView }) {
           label="Stop"
           question="Stop this run for good?"
           text="What waits is cancelled and refunded. What was made stays, and can still be compared and exported. It cannot be started again; pause it if you only need a break."
-          act={async () => keep((await stopRun({ path, throwOnError: true })).data)}
+          act={() => changeRun(async () => (await stopRun({ path, throwOnError: true })).data)}
           done="Stopped."
         />
       )}

@@ -18,7 +18,7 @@ import { StepPanel } from "./StepPanel";
 import classes from "./RunPage.module.css";
 
 export function RunPage() {
-  const { runId } = useParams({ strict: false }) as { runId: string };
+  const { runId = "" } = useParams({ strict: false });
   const { run, tree } = useRun(runId);
   if (run.isError && !run.data) return <><PageHead title="Run" /><Problem problem={run.error} again={() => void run.refetch()} /></>;
   if (!run.data) return <><PageHead title="Run" /><Skeleton h={520} /></>;

@@ -39,7 +39,11 @@ export function StepPanel({ run, leaves, buds, position, choose, open }: {
       </div>
       {position < run.steps.length - 1 && <Gate key={`${step.position} ${step.top}`} run={run} step={step} />}
       {step.alive >= 2 && (
-        <Button component={Link} to="/runs/$runId/vote" params={{ runId: run.id }} search={{ step: position + 1 }} variant="default" leftSection={<IconArrowsLeftRight size={16} />}>
+        <Button
+          renderRoot={(props) => <Link to="/runs/$runId/vote" params={{ runId: run.id }} search={{ step: position + 1 }} {...props} />}
+          variant="default"
+          leftSection={<IconArrowsLeftRight size={16} />}
+        >
           Compare{step.votes > 0 ? ` · ${step.votes} ${step.votes === 1 ? "vote" : "votes"} so far` : ""}
         </Button>
       )}
@@ -48,7 +52,7 @@ export function StepPanel({ run, leaves, buds, position, choose, open }: {
           <li key={leaf.id}>
             <button type="button" className={classes.item} data-chosen={looks.get(leaf.id)?.isChosen} onClick={() => open(leaf.id)} aria-label={described(leaf, index, looks.get(leaf.id)?.isChosen ?? false)}>
               <Thumb url={leaf.thumb_url} alt="" dim={!isAlive(leaf)} />
-              <span className={`${classes.words} numbers`}><span>{isAlive(leaf) ? `#${index + 1}` : "out"}</span><span className="quiet">{Math.round(leaf.elo)}</span></span>
+              <span className={`${classes.words} numbers`}><span>{isAlive(leaf) ? `#${index + 1}` : "out"}</span><span className="quiet">{leaf.votes > 0 ? Math.round(leaf.elo) : ""}</span></span>
             </button>
           </li>
         ))}

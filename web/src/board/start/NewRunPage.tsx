@@ -10,7 +10,7 @@ import { effectsQuery, pipelinesQuery } from "../data";
 import { RunForm } from "./RunForm";
 
 export function NewRunPage() {
-  const { pipeline: wished } = useSearch({ strict: false }) as { pipeline?: string };
+  const { pipeline: wished } = useSearch({ strict: false });
   const pipelines = useQuery(pipelinesQuery);
   const effects = useQuery(effectsQuery);
   const [chosen, choose] = useState<string | null>(wished ?? null);

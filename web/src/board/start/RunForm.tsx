@@ -80,7 +80,7 @@ export function RunForm({ pipelines, pipeline, effects, choose }: {
           <Count label="Variants" description="Pictures of the first step, and of every parent after it" value={filled.variants} max={1000} change={(value) => set("variants", value ?? 1)} />
           <Count label="Best that go on" description="Of every step; changed at any gate" value={filled.top} max={1000} change={(value) => set("top", value ?? 1)} />
         </SimpleGrid>
-        <Select label="Gates open" data={APPROVALS} value={filled.approval} allowDeselect={false} onChange={(value) => set("approval", (value ?? "person") as Approval)} />
+        <Select label="Gates open" data={APPROVALS} value={filled.approval} allowDeselect={false} onChange={(value) => set("approval", value ?? "person")} />
         {filled.approval === "votes" && <Count label="Votes a step" value={filled.after} max={1_000_000} change={(value) => set("after", value ?? 1)} />}
         <UnstyledButton onClick={toggle} aria-expanded={more} type="button">
           <Group gap={6}><IconChevronDown size={16} style={{ rotate: more ? "180deg" : undefined }} aria-hidden /><Text size="sm" fw={600}>Budget and more</Text></Group>

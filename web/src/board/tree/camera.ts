@@ -14,7 +14,7 @@ export function scaleMin(bounds: Rect, size: Size): number {
 /** Everything in sight, and never larger than it is. */
 export function fit(bounds: Rect, size: Size): Camera {
   const [width, height] = [Math.max(1, size.width - 2 * MARGIN), Math.max(1, size.height - 2 * MARGIN)];
-  const scale = Math.min(1.4, width / bounds.width, height / bounds.height);
+  const scale = Math.min(2.2, width / bounds.width, height / bounds.height);
   return {
     scale,
     x: (size.width - bounds.width * scale) / 2 - bounds.x * scale,

@@ -15,7 +15,7 @@ describe("where candidates stand", () => {
   it("has no two cards in one place, a thousand of them", () => {
     const many = Array.from({ length: 100 }, (_, index) => leaf(`r${index}`, 0));
     const more = Array.from({ length: 900 }, (_, index) => leaf(`k${index}`, 1 + (index % 2), index % 2 ? `k${index - 1}` : `r${index % 20}`));
-    const { cards, bounds } = layOut([...many, ...more], [], 3);
+    const { cards, bounds } = layOut([...many, ...more], []);
     expect(cards.size).toBe(1000);
     expect(new Set([...cards.values()].map((card) => `${card.x} ${card.y}`)).size).toBe(1000);
     for (const card of cards.values()) {
@@ -25,12 +25,12 @@ describe("where candidates stand", () => {
   });
 
   it("shows the best first, and families in the order of their parents", () => {
-    const { families } = layOut(TREE, [{ job_id: "j", position: 1, parent_id: "c", ordinal: 0 }], 2);
+    const { families } = layOut(TREE, [{ job_id: "j", position: 1, parent_id: "c", ordinal: 0 }]);
     expect(families.map((each) => each.ids)).toEqual([["b", "a", "c"], ["b1", "b2"], ["a1"], ["j"]]);
   });
 
   it("leads by arrow keys to parents, children and siblings", () => {
-    const layout = layOut(TREE, [], 2);
+    const layout = layOut(TREE, []);
     expect(neighbour(layout, "b1", "ArrowLeft")).toBe("b");
     expect(neighbour(layout, "b", "ArrowRight")).toBe("b1");
     expect(neighbour(layout, "b2", "ArrowDown")).toBe("a1");

@@ -26,8 +26,9 @@ const COLUMNS_MAX = 12;
 const byRank = (one: Leaf, other: Leaf) =>
   other.elo - one.elo || one.created_at.localeCompare(other.created_at) || one.id.localeCompare(other.id);
 
-/** Steps from left to right; families in the order of their parents, the best first. */
-export function layOut(leaves: Leaf[], buds: Bud[], steps: number): Layout {
+/** Steps from left to right, as far as anything is made; families in the order of their parents, the best first. */
+export function layOut(leaves: Leaf[], buds: Bud[]): Layout {
+  const steps = 1 + [...leaves, ...buds].reduce((furthest, each) => Math.max(furthest, each.position), 0);
   const cards = new Map<string, Card>();
   const families: Family[] = [];
   const bands: Rect[] = [];

@@ -5,7 +5,8 @@ import { SMALL, type Thumbs } from "./thumbs";
 
 export type Look = {
   thumb: string | null;
-  elo: number;
+  /** None before the first vote: everybody begins with the same. */
+  elo: number | null;
   isRejected: boolean;
   isPassed: boolean;
   /** Among those that may have children, or among the finals that lead. */
@@ -145,7 +146,8 @@ function paintCross(context: CanvasRenderingContext2D, x: number, y: number, sid
 
 function paintWords(context: CanvasRenderingContext2D, look: Look, x: number, y: number, side: number, palette: Palette) {
   const font = Math.max(10, Math.min(13, side / 8));
-  const text = look.rank === null ? String(Math.round(look.elo)) : `#${look.rank}  ${Math.round(look.elo)}`;
+  const text = [look.rank === null ? "" : `#${look.rank}`, look.elo === null ? "" : String(Math.round(look.elo))].join("  ").trim();
+  if (!text) return;
   context.font = `600 ${font}px system-ui, sans-serif`;
   const width = context.measureText(text).width + font;
   context.fillStyle = palette.shade;

@@ -12,8 +12,8 @@ import { Ballot, type Cast, type Pair } from "./ballot";
 import classes from "./VotePage.module.css";
 
 export function VotePage() {
-  const { runId } = useParams({ strict: false }) as { runId: string };
-  const { step } = useSearch({ strict: false }) as { step?: number };
+  const { runId = "" } = useParams({ strict: false });
+  const { step } = useSearch({ strict: false });
   const { run } = useRun(runId);
   if (run.isError && !run.data) return <><PageHead title="Compare" /><Problem problem={run.error} again={() => void run.refetch()} /></>;
   if (!run.data) return <><PageHead title="Compare" /><Skeleton h={480} /></>;
@@ -38,7 +38,7 @@ function Table({ run, position }: { run: RunView; position: number }) {
   const name = run.steps[position]?.name ?? "";
   return (
     <>
-      <Anchor component={Link} to="/runs/$runId" params={{ runId: run.id }} size="sm">← {run.name}</Anchor>
+      <Anchor renderRoot={(props) => <Link to="/runs/$runId" params={{ runId: run.id }} {...props} />} size="sm">← {run.name}</Anchor>
       <PageHead title={`Which is better? ${name}`} text={counted(run, position, state.sent + (state.held ? 1 : 0))}>
         <Button variant="default" leftSection={<IconArrowBackUp size={16} />} disabled={!state.held} onClick={() => ballot.undo()}>Undo</Button>
         <Button variant="default" disabled={!state.pair} onClick={() => ballot.skip()}>Skip</Button>
