@@ -84,7 +84,7 @@ async def get_dispatch(dispatch_id: DispatchId, house: TheHouse) -> DispatchDeta
 
 
 @router.get("/{dispatch_id}/graph", dependencies=SEE)
-async def get_graph(dispatch_id: DispatchId, house: TheHouse) -> RanView:
+async def get_ran_graph(dispatch_id: DispatchId, house: TheHouse) -> RanView:
     """The graph it runs or ran, for whoever looks for a fault. 404 once its job was deleted or has expired."""
     async with house.control_tx(read_only=True) as tx:
         found = await dispatch.require_dispatch(tx, dispatch_id)
