@@ -74,7 +74,7 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
         on_score=partial(_want, scoring, scores),
         on_missed=lambda: runs.wake_in(advance_runs.AGAIN_S),
     )
-    runs: Loop = _loop(advance_runs, advance, pool)
+    runs = _loop(advance_runs, advance, pool)
     scoring.on_opened = runs.wake
     drawing = Drawing(house, pool)
     thumbs = _loop(draw_thumbs, drawing.tick, pool)
