@@ -10,7 +10,7 @@ from comfyfleet.api.background import wake_webhooks
 from comfyfleet.api.bodies import Body, View, is_plain_text, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
 from comfyfleet.api.tenant.job_views import JobView, view_jobs
-from comfyfleet.api.tenant.ordering import Wanted, cancel, order, rules_for, wake_after
+from comfyfleet.api.tenant.ordering import Wanted, cancel, order, retry, wake_after
 from comfyfleet.jobs import JobStatus
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import EffectId, JobId, VideoId
@@ -136,10 +136,7 @@ async def cancel_job(job_id: JobId, request: Request, caller: Writer, house: The
 async def retry_job(job_id: JobId, body: RetryBody, request: Request, caller: Writer, house: TheHouse) -> JobView:
     """The same again, as a new job at the same price. The old one stays as it is."""
     home = home_of(caller)
-    async with house.tenant_tx(home) as tx:
-        placed = await jobs.retry_order(
-            tx, job_id, caller.user_id, idempotency_key=body.idempotency_key, rules=rules_for(house, home)
-        )
+    placed = await retry(house, home, job_id, caller.user_id, body.idempotency_key)
     wake_after(request, house, placed, home.pool)
     return JobView.of(placed.job)
 
