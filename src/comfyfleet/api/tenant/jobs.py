@@ -13,9 +13,9 @@ from comfyfleet.api.tenant.job_views import JobView, view_jobs
 from comfyfleet.api.tenant.ordering import Wanted, cancel, order, retry, wake_after
 from comfyfleet.jobs import JobStatus
 from comfyfleet.kernel.errors import InvalidInput
-from comfyfleet.kernel.ids import EffectId, JobId, VideoId
+from comfyfleet.kernel.ids import EffectId, JobId, UserId, VideoId
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.tenants import Caller, Scope
+from comfyfleet.tenants import Caller, Home, Scope
 
 router = APIRouter(prefix="/ai-jobs", tags=["jobs"])
 
@@ -43,6 +43,18 @@ class OrderBody(Body):
             if not is_plain_text(name) or (isinstance(each, str) and not is_plain_text(each)):
                 raise ValueError(f"{name!r:.100} holds a NUL or half a character")
         return value
+
+    def wanted(self, home: Home, user_id: UserId, effect: str | EffectId) -> Wanted:
+        return Wanted(
+            home,
+            user_id,
+            effect,
+            properties=self.properties,
+            video_id=self.video_id,
+            idempotency_key=self.idempotency_key,
+            priority=self.priority,
+            webhook_url=self.webhook_url,
+        )
 
 
 class NewJobBody(OrderBody):
@@ -74,17 +86,7 @@ class WebhookSecretView(View):
 async def create_job(body: NewJobBody, request: Request, caller: Writer, house: TheHouse) -> JobView:
     """Order an effect. Its price is set aside now, and comes back unless the job completes."""
     home = home_of(caller)
-    wanted = Wanted(
-        home,
-        caller.user_id,
-        body.named(),
-        properties=body.properties,
-        video_id=body.video_id,
-        idempotency_key=body.idempotency_key,
-        priority=body.priority,
-        webhook_url=body.webhook_url,
-    )
-    placed = await order(house, wanted)
+    placed = await order(house, body.wanted(home, caller.user_id, body.named()))
     wake_after(request, house, placed, home.pool)
     return JobView.of(placed.job)
 
