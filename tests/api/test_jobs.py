@@ -264,6 +264,12 @@ async def test_a_failure_is_told_in_few_words_refunded_and_can_be_tried_again(st
     repeated = (await studio.leased())["input_payload"]
     first = lease["input_payload"]
     assert (repeated["workflow"], repeated["properties"]) == (first["workflow"], first["properties"])
+    # What nobody may run any more would wait in vain, paid for.
+    async with studio.house.control_tx() as tx:
+        await workflows.set_workflow_active(tx, "old-film-graph", is_active=False)
+    late = await studio.say("retry", job_id)
+    assert (late.status_code, fault(late)["code"]) == (422, "effect_unavailable")
+    assert (await studio.say("retry", job_id, idempotency_key="r-1")).text == again[0].text
     assert await studio.balance() == CREDIT - PRICE
 
 

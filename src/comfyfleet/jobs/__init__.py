@@ -11,7 +11,7 @@ from comfyfleet.jobs.place import Placed, find_ordered, place_order
 from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, read_payload, read_whole, require_unused
 from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
 from comfyfleet.jobs.remove import delete_job
-from comfyfleet.jobs.retry import retry_job, retry_order
+from comfyfleet.jobs.retry import find_retried, retry_job, retry_order
 from comfyfleet.jobs.sanitize import sanitize_worker_error
 from comfyfleet.jobs.settle import Owner, Timing, apply_settlement, read_owners, read_timings, start_job
 
@@ -39,6 +39,7 @@ __all__ = [
     "erase_leftovers",
     "expire_jobs",
     "find_ordered",
+    "find_retried",
     "forget_sent",
     "get_job",
     "list_jobs",

@@ -124,32 +124,22 @@ def attempts_of(delivery_id: DeliveryId) -> sa.Select[Any]:
 def replay(delivery_id: DeliveryId) -> sa.Update:
     """Now, and with as many tries as a new one: numbers go on, so that no two attempts share one."""
     return (
-        sa.update(d)
-        .where(
-            d.c.tenant_id == BOUND_TENANT,
-            d.c.id == delivery_id,
-            d.c.status.in_(DELIVERY.sources(DeliveryEvent.REPLAY)),
-        )
-        .values(
-            status=DELIVERY.target(DeliveryEvent.REPLAY),
-            attempts_before=d.c.attempts,
-            next_try_at=now(),
-            ended_at=None,
-        )
+        _move(DeliveryEvent.REPLAY, d.c.tenant_id == BOUND_TENANT, d.c.id == delivery_id)
+        .values(attempts_before=d.c.attempts, next_try_at=now(), ended_at=None)
         .returning(d.c.id)
     )
 
 
 def drop_pending(endpoint_id: EndpointId) -> sa.Update:
-    return (
-        sa.update(d)
-        .where(
-            d.c.tenant_id == BOUND_TENANT,
-            d.c.endpoint_id == endpoint_id,
-            d.c.status.in_(DELIVERY.sources(DeliveryEvent.DROP)),
-        )
-        .values(status=DELIVERY.target(DeliveryEvent.DROP), next_try_at=None, ended_at=now())
-    )
+    return _end(DeliveryEvent.DROP, d.c.tenant_id == BOUND_TENANT, d.c.endpoint_id == endpoint_id)
+
+
+def _end(event: DeliveryEvent, *which: sa.ColumnElement[bool]) -> sa.Update:
+    return _move(event, *which).values(next_try_at=None, ended_at=now())
+
+
+def _move(event: DeliveryEvent, *which: sa.ColumnElement[bool]) -> sa.Update:
+    return sa.update(d).where(*which, d.c.status.in_(DELIVERY.sources(event))).values(status=DELIVERY.target(event))
 
 
 # ── deliveries, as upkeep sees them: of all tenants of a pool ───────────────────────────────
@@ -254,20 +244,8 @@ def end_delivery(
 ) -> sa.Update:
     """Only by the try that was the last to be made: a late word of an earlier one decides nothing."""
     return (
-        sa.update(d)
-        .where(
-            d.c.tenant_id == BOUND_TENANT,
-            d.c.id == delivery_id,
-            d.c.attempts == attempt,
-            d.c.status.in_(DELIVERY.sources(event)),
-        )
-        .values(
-            status=DELIVERY.target(event),
-            next_try_at=None,
-            ended_at=now(),
-            response_status=response_status,
-            last_error=error,
-        )
+        _end(event, d.c.tenant_id == BOUND_TENANT, d.c.id == delivery_id, d.c.attempts == attempt)
+        .values(response_status=response_status, last_error=error)
         .returning(d.c.id)
     )
 
@@ -291,11 +269,7 @@ def postpone_delivery(
 def drop_orphans(ids: list[DeliveryId]) -> sa.Update:
     """Taken, and their endpoint is no longer there or no longer active."""
     b = batch_rows("b", {"id": sa.Uuid()}, [{"id": one} for one in ids])
-    return (
-        sa.update(d)
-        .where(d.c.id.in_(sa.select(b.c.id)), d.c.status.in_(DELIVERY.sources(DeliveryEvent.DROP)))
-        .values(status=DELIVERY.target(DeliveryEvent.DROP), next_try_at=None, ended_at=now())
-    )
+    return _end(DeliveryEvent.DROP, d.c.id.in_(sa.select(b.c.id)))
 
 
 # ── retention ───────────────────────────────────────────────────────────────────────────────

@@ -369,6 +369,7 @@ async def retry_run_job(
     """Try a failed job again: same graph, same seed, same place. The failure counts against nobody any more."""
     home = home_of(caller)
     rules = ordering.rules_for(house, home)
+    await ordering.require_offered(house, home, job_id, caller.user_id)
     async with house.tenant_tx(home) as tx:
         job = await pipelines.retry_run_job(tx, run_id, job_id, caller.user_id, rules=rules)
     house.live.changed(job.id, user_id=caller.user_id)
