@@ -115,6 +115,8 @@ def test_a_run_is_watched_voted_on_approved_kept_and_made_again(comfyfleet: Comf
     comfyfleet("runs", "watch", run_id)
     comfyfleet("runs", "approve", run_id, "2")
     assert "Completed" in comfyfleet("runs", "watch", run_id).out
+    assert comfyfleet("runs", "jobs", run_id).out.count(" done ") == 2 + 2 + 1
+    assert "none" in comfyfleet("runs", "jobs", run_id, "--state", "failed").out
     assert "No job of this run has failed." in comfyfleet("runs", "retry", run_id).out
     done = comfyfleet("runs", "export", run_id, "out", "--json").json
     [final] = done["files"]

@@ -279,6 +279,31 @@ def budget(
     print_one(run, as_json=as_json, sentence=f"The run is {run.status}.")
 
 
+@app.command("jobs")
+def list_jobs(
+    run_id: RunId,
+    state: Annotated[str | None, typer.Option(help="in_flight, done, failed, retried or cancelled.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=ROWS_MAX, help="How many at most.")] = 50,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """A run's jobs, newest first: what became of each, and why one failed."""
+    with a_client(url) as client:
+        steps = {step.position: step.name for step in client.runs.read(run_id).steps}
+        found = list(islice(client.runs.jobs(run_id, state=state), limit))
+    if as_json:
+        print_json([plain(job) for job in found])
+        return
+    columns = {
+        "job id": lambda job: job.job_id,
+        "step": lambda job: f"{job.position + 1} {steps.get(job.position, '')}",
+        "state": lambda job: job.state,
+        "error": lambda job: job.error,
+        "begun": lambda job: ago(job.created_at),
+    }
+    print_table("Jobs", found, columns)
+
+
 @app.command("retry")
 def retry(
     run_id: RunId,

@@ -53,7 +53,10 @@ async def export_run(fleet: AsyncClient, run_id: str, folder: Path, *, top: int 
     winners = winners_of(run, list(tree.values()))[:top]
     export = _Export(fleet, run, tree, winners, folder)
     with tempfile.TemporaryDirectory(prefix="comfyfleet-export-") as scratch:
-        return await export.write(Path(scratch))
+        try:
+            return await export.write(Path(scratch))
+        except OSError as problem:
+            raise InvalidInput("folder", f"{problem.filename or folder}: {problem.strerror or problem}") from None
 
 
 def winners_of(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:

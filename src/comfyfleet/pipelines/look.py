@@ -9,7 +9,7 @@ from comfyfleet.pipelines.frontier import Budget, Parent, RunFrontier, Stage
 from comfyfleet.pipelines.model import Pipeline, Run, RunStep
 from comfyfleet.pipelines.read import read_steps
 from comfyfleet.pipelines.recipe import Recipes, price_of
-from comfyfleet.pipelines.select import FAILURES_MAX
+from comfyfleet.pipelines.select import FAILURES_MAX, is_hopeless
 from comfyfleet.pipelines.tree import sql
 
 
@@ -33,7 +33,8 @@ async def read_frontiers(
 
 def _needs_parents(run: Run, base: RunStep) -> bool:
     """Not while nothing can be begun, nor while the first step takes all the room there is: it comes first."""
-    left = base.variants - base.made - base.in_flight if base.failures < FAILURES_MAX else 0
+    is_over = is_hopeless(made=base.made, failures=base.failures)
+    left = 0 if is_over else base.variants - base.made - base.in_flight
     return max(left, 0) < run.concurrency - run.in_flight
 
 

@@ -287,13 +287,15 @@ def count_run(run_id: RunId, *, in_flight: int = 0, jobs_started: int = 0, token
     )
 
 
-def mark_served(run_id: RunId, *, turn: int | None, stays_due: bool) -> sa.Update:
-    """One that stays due goes to the end of the queue: others are looked at first."""
+def mark_served(run_id: RunId, *, turn: int | None, stays_due: bool, jobs: int = 0, tokens: int = 0) -> sa.Update:
+    """With what it began. One that stays due goes to the end of the queue: others are looked at first."""
+    begun = {"in_flight": r.c.in_flight + jobs, "jobs_started": r.c.jobs_started + jobs}
+    spent = {**begun, "tokens_spent": r.c.tokens_spent + tokens} if jobs else {}
     turned = {} if turn is None else {"last_turn": turn}
     return (
         sa.update(r)
         .where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id)
-        .values(advance_due_at=now() if stays_due else None, **turned)
+        .values(advance_due_at=now() if stays_due else None, **turned, **spent)
     )
 
 

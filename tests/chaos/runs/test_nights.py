@@ -36,7 +36,7 @@ KILLS = int(os.environ.get("PIPELINE_KILLS", "2"))
 WORKERS = int(os.environ.get("PIPELINE_WORKERS", "5"))
 SEED = os.environ.get("PIPELINE_SEED") or uuid4().hex[:8]
 VARIANTS, TOP, CONCURRENCY = (5, 2, 12) if WANTED >= 500 else (2, 1, 4)
-WITHIN_S = 90 + WANTED * 0.3 + KILLS * 12
+WITHIN_S = 90 + WANTED * 0.3 + KILLS * 30
 
 pytestmark = pytest.mark.timeout(WITHIN_S + 120)
 
@@ -169,7 +169,8 @@ def test_every_place_in_every_tree_is_filled_exactly(morning: Morning) -> None:
                 filling = jobs.pop((place, position))
                 done = [job for job in filling if job.state == "done"]
                 failed = [job for job in filling if job.state == "failed"]
-                assert len(done) == VARIANTS or len(failed) >= FAILURES_MAX, (run.name, position, len(done))
+                limit = max(FAILURES_MAX, len(done) + 1) if position == 0 else FAILURES_MAX
+                assert len(done) == VARIANTS or len(failed) >= limit, (run.name, position, len(done))
                 assert {job.state for job in filling} <= {"done", "failed"}
                 children = [each for each in made if (each.parent_id or run.id) == place]
                 assert {each.job_id for each in children} == {job.job_id for job in done}
