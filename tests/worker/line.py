@@ -3,6 +3,7 @@ is there, as a load balancer does."""
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Self
 
@@ -13,6 +14,8 @@ class Line:
         self._server: asyncio.Server | None = None
         self._calls: set[asyncio.Task[None]] = set()
         self._is_cut = False
+        self._may_answer = asyncio.Event()
+        self._may_answer.set()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -36,10 +39,12 @@ class Line:
     def mend(self) -> None:
         self._is_cut = False
 
-    @property
-    def calls(self) -> int:
-        """How many are on it."""
-        return len(self._calls)
+    def hold_replies(self) -> None:
+        """What is asked arrives; what is answered waits."""
+        self._may_answer.clear()
+
+    def let_replies_go(self) -> None:
+        self._may_answer.set()
 
     async def _hang_up(self) -> None:
         calls = list(self._calls)
@@ -67,7 +72,10 @@ class Line:
             if far is None:
                 return
             far_reader, far_writer = far
-            ways = [asyncio.create_task(_carry(reader, far_writer)), asyncio.create_task(_carry(far_reader, writer))]
+            ways = [
+                asyncio.create_task(_carry(reader, far_writer, _at_once)),
+                asyncio.create_task(_carry(far_reader, writer, self._may_answer.wait)),
+            ]
             try:
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -82,8 +90,15 @@ class Line:
                         await each.wait_closed()
 
 
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _at_once() -> bool:
+    return True
+
+
+async def _carry(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, may: Callable[[], Awaitable[bool]]
+) -> None:
     with suppress(OSError):
         while chunk := await reader.read(65_536):
+            await may()
             writer.write(chunk)
             await writer.drain()

@@ -89,6 +89,14 @@ class PollLoop:
         tried = 0
         poll_id, asked = str(uuid4()), False
         while not self._stopping:
+            if asked and self._wanted() is None:
+                problem = await self._return_what_was_granted(poll_id)
+                if problem is None:
+                    poll_id, asked, tried = str(uuid4()), False, 0
+                else:
+                    tried += 1
+                    await self._rest(problem, tried)
+                continue
             wish = await self._wish()
             if wish is None:
                 continue
@@ -108,7 +116,7 @@ class PollLoop:
             if job is not None:
                 await self._begin(job)
         if asked:
-            await self._fetch_what_was_granted(poll_id)
+            await self._return_what_was_granted(poll_id)
 
     async def _wish(self) -> Wish | None:
         """Waits for a change where nothing is wanted."""
@@ -206,15 +214,18 @@ class PollLoop:
             log.warning("poll.not_given_back", problem=problem.message)
         await asyncio.sleep(ROOM_AGAIN_S)
 
-    async def _fetch_what_was_granted(self, poll_id: str) -> None:
-        """The last poll was hung up: a lease whose reply nobody read would run out, and cost an attempt."""
+    async def _return_what_was_granted(self, poll_id: str) -> FleetError | None:
+        """The last poll was hung up, or its reply lost, and nothing is wanted any more: the worker leaves, or its
+        servers are gone. A lease whose reply nobody read would run out, and cost an attempt. Why it could not be
+        asked for."""
         wish = Wish(tuple(self._tools.servers.slots) or ("self_hosted",), 1, self._under_way.load, 0)
         try:
             job = (await self._tools.control.poll(self._said(wish, poll_id, 0.0))).job
-        except FleetError:
-            return
+        except FleetError as problem:
+            return problem
         if job is not None and job.dispatch_id not in self._under_way:
-            await self._give_back(job, "the worker leaves")
+            await self._give_back(job, "the worker leaves" if self._stopping else "its servers have gone")
+        return None
 
     async def _rest(self, problem: FleetError, tried: int) -> None:
         self._tools.telemetry.polled(answered=False)

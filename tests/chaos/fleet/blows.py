@@ -31,7 +31,7 @@ SHARES = {
     Kind.REPLICA_KILLED: 6,
 }
 # Not before there is something to hurt, nor when nothing is left of it.
-EARLIEST, LATEST = 0.06, 0.95
+EARLIEST, LATEST = 0.05, 0.93
 
 
 @dataclass(frozen=True, slots=True)

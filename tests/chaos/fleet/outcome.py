@@ -17,7 +17,7 @@ from tests.chaos.fleet.undisturbed import make_undisturbed, number_of, what_is_w
 from tests.chaos.outcome import DISPATCHES, JOBS_OF_TENANT
 from tests.chaos.processes import run_audit
 
-ATTEMPTS = """SELECT a.dispatch_id, a.epoch, a.granted_at, a.ended_at, a.reason, w.worker_id AS worker
+ATTEMPTS = """SELECT a.dispatch_id, a.epoch, a.granted_at, a.confirmed_at, a.ended_at, a.reason, w.worker_id AS worker
  FROM dispatch_attempts a JOIN comfyui_workers w ON w.id = a.worker_id ORDER BY a.granted_at"""
 ERRORS = "SELECT id, error_class, last_error, attempts, releases FROM ai_job_dispatches WHERE status = 'failed'"
 FILES = "SELECT path FROM files WHERE status = 'stored'"
@@ -63,11 +63,19 @@ class Outcome:
     def unexplained(self) -> list[str]:
         """Attempts that were spent though nobody hit their unit in a way that costs one."""
         spent = [each for each in self.attempts if each.reason not in FREE]
-        return [
-            f"{each.dispatch_id} {each.epoch} on {each.worker}: {each.reason} {each.granted_at} to {each.ended_at}"
-            for each in spent
-            if not any(_explains(hit, each) for hit in self.storm.hits)
+        return [self._told(each) for each in spent if not any(_explains(hit, each) for hit in self.storm.hits)]
+
+    def _told(self, attempt: Any) -> str:
+        """With whatever was hit at that time, for whoever looks for the cause."""
+        near = [
+            f"{hit.kind.name} {hit.target} {hit.began:%H:%M:%S.%f} to {hit.ended:%H:%M:%S.%f}"
+            for hit in self.storm.hits
+            if hit.target in (attempt.worker, "door") or hit.kind is Kind.REPLICA_KILLED
+            if hit.began <= attempt.ended_at and attempt.granted_at <= hit.ended + AFTERWARDS
         ]
+        times = f"{attempt.granted_at:%H:%M:%S.%f}, {attempt.confirmed_at}, to {attempt.ended_at:%H:%M:%S.%f}"
+        what = f"{attempt.dispatch_id} {attempt.epoch} on {attempt.worker}: {attempt.reason} {times}"
+        return f"{what}; {'; '.join(near)}"
 
     def report(self) -> str:
         hits = Counter(hit.kind.value for hit in self.storm.hits)
@@ -93,7 +101,8 @@ class Outcome:
             "and after": len(self.unnamed),
             "audits while it went on": self.storm.audits,
         }
-        return "\n".join(f"{name:>72}  {value}" for name, value in facts.items())
+        lines = [f"{name:>72}  {value}" for name, value in facts.items()]
+        return "\n".join([*lines, *(f"not explained: {each}" for each in self.unexplained())])
 
 
 def _explains(hit: Hit, attempt: Any) -> bool:

@@ -58,7 +58,7 @@ def databases(cluster: Cluster) -> Iterator[dict[str, str]]:
 
 async def play(folder: Path, urls: dict[str, str]) -> Outcome:
     async with a_stage(folder, urls, workers=WORKERS) as stage:
-        orders = plan_orders(SEED, JOBS, customers=CUSTOMERS, lasts_s=LASTS_S * 0.9)
+        orders = plan_orders(SEED, JOBS, customers=CUSTOMERS, lasts_s=LASTS_S)
         storm = Storm(stage, orders, LASTS_S, SAYS_EVERY_S)
         await storm.run(plan_blows(SEED, BLOWS, lasts_s=LASTS_S), within_s=WITHIN_S)
         await send_home(stage)
