@@ -11,7 +11,8 @@ type Shown = { url: string | null | undefined; mimeType: string | null | undefin
 /** A picture or a clip that fills its box; a clip plays without sound, unless people prefer less motion. */
 export function Media({ url, mimeType, alt, fit = "cover" }: Shown & { fit?: "cover" | "contain" }) {
   const [broken, setBroken] = useState<string | null>(null);
-  if (!url || broken === url) return <Center className={classes.none} role="img" aria-label={alt}><IconPhotoOff size={28} stroke={1.3} /></Center>;
+  if (!url) return <div className={classes.unseen} />;
+  if (broken === url) return <Center className={classes.none}><IconPhotoOff size={28} stroke={1.3} aria-label={alt || undefined} /></Center>;
   const style = { objectFit: fit };
   if (isClip(mimeType)) {
     const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -9,6 +9,8 @@ import { EffectCard } from "./EffectCard";
 
 // Preview URLs live for some minutes; a gallery that was left open shows them anew.
 const FRESH_MS = 5 * 60_000;
+const DRAWING_MS = 2_000;
+const DRAWING_LOOKS_MAX = 40;
 
 export function GalleryPage() {
   const offers = useInfiniteQuery({
@@ -16,7 +18,11 @@ export function GalleryPage() {
     initialPageParam: {},
     getNextPageParam: (page) => (page.next_cursor ? { query: { cursor: page.next_cursor } } : undefined),
     staleTime: FRESH_MS,
-    refetchInterval: FRESH_MS,
+    // A fleet that has just started draws its previews while somebody looks already.
+    refetchInterval: ({ state }) => {
+      const lacking = state.data?.pages.some((page) => page.effects.some((each) => each.preview_url === null)) ?? false;
+      return lacking && state.dataUpdateCount < DRAWING_LOOKS_MAX ? DRAWING_MS : FRESH_MS;
+    },
   });
   const effects = offers.data?.pages.flatMap((page) => page.effects) ?? [];
   return (

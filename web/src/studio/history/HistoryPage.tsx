@@ -22,7 +22,7 @@ type Filters = { status?: JobStatus; effect?: string };
 export function HistoryPage() {
   const filters: Filters = useSearch({ strict: false });
   const navigate = useNavigate();
-  const offers = useQuery({ ...getOffersOptions({ query: { limit: 200 } }), staleTime: 60_000 });
+  const offers = useQuery({ ...getOffersOptions({ query: { limit: 100 } }), staleTime: 60_000 });
   const effects = offers.data?.effects ?? [];
   const names = new Map(effects.map((each) => [each.slug, each.name]));
   const status = STATUSES.some((each) => each.value === filters.status) ? filters.status : undefined;

@@ -1,7 +1,7 @@
 import { ActionIcon, Slider, Text } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay, IconVolume, IconVolumeOff } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
-import { Divider } from "./CompareStills";
+import { boxOf, Divider, NO_SIZE } from "./CompareStills";
 import classes from "./Compare.module.css";
 
 // Beyond this the two are visibly apart; the one before is moved to where the other is.
@@ -16,6 +16,7 @@ export function CompareClips({ before, after }: { before: string; after: string 
   const [at, setAt] = useState(50);
   const [playing, setPlaying] = useState(false);
   const [muted, setMuted] = useState(true);
+  const [size, setSize] = useState(NO_SIZE);
   const [time, setTime] = useState({ now: 0, whole: 0 });
 
   useEffect(() => {
@@ -40,8 +41,8 @@ export function CompareClips({ before, after }: { before: string; after: string 
     else void leader.current?.play().catch(() => setPlaying(false));
   }
   return (
-    <div className={`surface ${classes.player}`}>
-      <div className={classes.box}>
+    <div className={`surface ${classes.player}`} style={{ width: boxOf(size).width }}>
+      <div className={classes.box} style={{ aspectRatio: boxOf(size).aspectRatio }}>
         <video
           ref={leader}
           src={after}
@@ -53,7 +54,10 @@ export function CompareClips({ before, after }: { before: string; after: string 
           aria-label="After"
           onPlay={() => { setPlaying(true); void follower.current?.play().catch(() => undefined); }}
           onPause={() => { setPlaying(false); follower.current?.pause(); }}
-          onLoadedMetadata={(event) => setTime({ now: 0, whole: event.currentTarget.duration })}
+          onLoadedMetadata={({ currentTarget: { duration, videoWidth, videoHeight } }) => {
+            setTime({ now: 0, whole: duration });
+            if (videoHeight > 0) setSize({ width: videoWidth, height: videoHeight });
+          }}
         />
         <video ref={follower} src={before} className={classes.before} style={{ clipPath: `inset(0 ${100 - at}% 0 0)` }} muted loop playsInline preload="auto" aria-label="Before" />
         <Divider at={at} setAt={setAt} />

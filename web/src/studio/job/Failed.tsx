@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Group, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { IconMoodSad, IconRefresh } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
@@ -16,7 +16,7 @@ export function Failed({ job, offered }: { job: JobView; offered: boolean }) {
     <Stack maw={640}>
       <Alert color={cancelled ? "gray" : "red"} variant="light" icon={<IconMoodSad size={20} />} title={cancelled ? "Cancelled" : "This did not work"}>
         <Text size="sm">{cancelled ? "It was stopped before it was done." : (job.error ?? "Processing failed.")}</Text>
-        <Text size="sm" mt={6}>Your <Tokens amount={job.credits_cost} /> tokens were given back.</Text>
+        <Text size="sm" mt={6}>Your tokens were given back: <Tokens amount={job.credits_cost} />.</Text>
       </Alert>
       <Again job={job} offered={offered} />
     </Stack>
@@ -24,7 +24,7 @@ export function Failed({ job, offered }: { job: JobView; offered: boolean }) {
 }
 
 /** Once more, as it was or with changes. */
-export function Again({ job, offered }: { job: JobView; offered: boolean }) {
+export function Again({ job, offered, label = "Try again", quiet = false }: { job: JobView; offered: boolean; label?: string; quiet?: boolean }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   // The same press twice is one job.
@@ -40,7 +40,7 @@ export function Again({ job, offered }: { job: JobView; offered: boolean }) {
     <Stack gap="sm">
       {retry.isError && <OrderProblem problem={retry.error} again={() => retry.mutate()} />}
       <Group>
-        <Button leftSection={<IconRefresh size={16} />} loading={retry.isPending} onClick={() => retry.mutate()}>Try again</Button>
+        <Button variant={quiet ? "default" : "filled"} leftSection={<IconRefresh size={16} />} loading={retry.isPending} onClick={() => retry.mutate()}>{label}</Button>
         {job.effect !== null && offered && (
           <Button
             variant="default"
@@ -50,7 +50,6 @@ export function Again({ job, offered }: { job: JobView; offered: boolean }) {
             Change something
           </Button>
         )}
-        <Anchor component={Link} to="/" size="sm">Another effect</Anchor>
       </Group>
     </Stack>
   );

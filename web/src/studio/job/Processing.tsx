@@ -47,7 +47,7 @@ export function Processing({ job, video, running, frame, expectedS }: {
           </Group>
         </div>
         <Text size="sm" className="quiet">
-          <Tokens amount={job.credits_cost} /> set aside{ran !== null && `, running for ${secondsText(ran)}`}. You can leave this page; it goes on.
+          <Tokens amount={job.credits_cost} /> set aside{ran !== null && `, running for ${secondsText(ran)}`}. They come back if you cancel. You can leave this page; it goes on.
         </Text>
         <Cancel job={job} />
       </Stack>
@@ -68,7 +68,7 @@ function Cancel({ job }: { job: JobView }) {
     <>
       {cancel.isError && <Problem problem={cancel.error} />}
       <Button variant="default" leftSection={<IconX size={16} />} loading={cancel.isPending} disabled={job.cancel_requested} onClick={() => cancel.mutate()}>
-        Cancel and get the tokens back
+        Cancel
       </Button>
     </>
   );

@@ -1,7 +1,9 @@
 import { Button, Group, Skeleton, Stack, Text } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { deleteJob, type JobView, type OutputView, type VideoView } from "@/client";
+import { getOfferOptions } from "@/client/@tanstack/react-query.gen";
 import { bytesText, secondsText } from "@/parts/amounts";
 import { ConfirmAction } from "@/parts/ConfirmAction";
 import { isClip, isStill, Media } from "@/parts/Media";
@@ -27,11 +29,16 @@ export function Result({ job, video, waiting }: { job: JobView; video: VideoView
         </div>
       )}
       <Group justify="space-between">
-        <Downloads outputs={job.outputs} />
-        <Text size="sm" className="quiet"><Tokens amount={job.credits_cost} />{ran !== null && ` · made in ${secondsText(ran)}`}</Text>
+        <Group gap="xs">
+          <Downloads outputs={job.outputs} />
+          <Again job={job} offered label="Once more" quiet />
+        </Group>
+        <Group gap="xs">
+          <Text size="sm" className="quiet"><Tokens amount={job.credits_cost} />{ran !== null && ` · made in ${secondsText(ran)}`}</Text>
+          <Remove job={job} />
+        </Group>
       </Group>
-      <Again job={job} offered />
-      <Remove job={job} />
+      <Asked job={job} />
     </Stack>
   );
 }
@@ -46,6 +53,21 @@ function Main({ output, video }: { output: OutputView; video: VideoView | undefi
   }
   if (isStill(output.mime_type)) return <img className={`surface ${classes.alone}`} src={after ?? undefined} alt="The result" />;
   return <div className={`surface ${classes.other}`}><Media url={after} mimeType={output.mime_type} alt={output.name} /></div>;
+}
+
+/** What it was made from, in the words of its form. */
+function Asked({ job }: { job: JobView }) {
+  const offer = useQuery({ ...getOfferOptions({ path: { effect_slug: job.effect ?? "" } }), enabled: job.effect !== null, retry: false, staleTime: 60_000 });
+  const labels = new Map(offer.data?.properties.map((each) => [each.name, each.label]));
+  const said = Object.entries(job.properties).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
+  if (said.length === 0) return null;
+  return (
+    <dl className={classes.asked}>
+      {said.map(([name, value]) => (
+        <div key={name}><dt className="quiet">{labels.get(name) || name}</dt><dd>{String(value)}</dd></div>
+      ))}
+    </dl>
+  );
 }
 
 function Gone({ job }: { job: JobView }) {
