@@ -1,16 +1,15 @@
 """The web app, as `tools/web-build` left it: one page for every address of the app, and its assets."""
 
 import re
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Depends, Header, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
-from comfyfleet.api.policy import Public, TheHouse
+from comfyfleet.api.policy import Public
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.storage import ObjectKey, ObjectStore
 
@@ -41,8 +40,9 @@ NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>comfy
 router = APIRouter(include_in_schema=False, dependencies=[Depends(Public())])
 
 
-async def page(house: TheHouse) -> Response:
-    headers = {**FRESH, "Content-Security-Policy": _policy(house.store)}
+async def page(request: Request) -> Response:
+    rules: str = request.app.state.page_rules
+    headers = {**FRESH, "Content-Security-Policy": rules}
     index = BUILT / "index.html"
     if not index.is_file():
         return HTMLResponse(NOT_BUILT, status_code=503, headers=headers)
@@ -73,8 +73,7 @@ def _sent(path: Path, name: str, headers: dict[str, str]) -> Response:
     return FileResponse(path, media_type=media_type, headers=headers)
 
 
-@cache
-def _policy(store: ObjectStore) -> str:
+def page_rules(store: ObjectStore) -> str:
     """Scripts of our own only, and nothing from anywhere else but the objects that the store itself serves."""
     objects = _origin(store)
     sources = " ".join(["'self'", *([objects] if objects else [])])

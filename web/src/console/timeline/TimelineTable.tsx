@@ -47,7 +47,7 @@ export function TimelineTable({ blocks, window }: { blocks: Blocks; window: Wind
 
 function Workers({ blocks, window }: { blocks: Blocks; window: Window }) {
   const columns: Column<Lane>[] = [
-    { name: "Worker", cell: (row) => <Anchor underline="hover" renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker }} {...props} />}>{row.worker}</Anchor> },
+    { name: "Worker", cell: (row) => <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker }} {...props} />}>{row.worker}</Anchor> },
     { name: "Fleet", cell: (row) => row.fleet ?? "–" },
     { name: "State", cell: (row) => row.status },
     { name: "Busy", end: true, cell: (row) => percentText(blocks.busyShare(row, window.fromMs, window.toMs)) },

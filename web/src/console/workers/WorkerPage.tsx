@@ -57,7 +57,8 @@ const Quiet = ({ text }: { text: string }) => <Text size="sm" className="quiet">
 
 /** Of a server: its name, and what it is. */
 function namedText(value: unknown): string {
-  if (typeof value !== "object" || value === null) return String(value);
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const { name, comfyui } = value as { name?: string; comfyui?: string };
   return name === undefined ? JSON.stringify(value) : `${name}${comfyui ? ` (ComfyUI ${comfyui})` : ""}`;
 }
@@ -65,7 +66,7 @@ function namedText(value: unknown): string {
 function capabilityFacts(said: Record<string, unknown>): Record<string, string> {
   const named: Record<string, string> = { servers: "Servers", unlisted_loaders: "Unlisted loaders", vram_gb: "GPU memory", node_classes: "Node classes", weights: "Weights" };
   return Object.fromEntries(Object.entries(said).map(([name, value]) => {
-    const text = Array.isArray(value) ? value.map(namedText).join("; ") : typeof value === "object" ? JSON.stringify(value) : String(value);
+    const text = Array.isArray(value) ? value.map(namedText).join("; ") : typeof value === "string" ? value : JSON.stringify(value);
     return [named[name] ?? name.replaceAll("_", " "), name === "vram_gb" ? `${text} GB` : text];
   }));
 }
