@@ -118,3 +118,21 @@ async def test_attempts_are_blocks_of_time(queue: Queue, clock: ManualClock) -> 
     assert [each.dispatch_id for each in later.blocks] == [second]
     assert [each.dispatch_id for each in of_one.blocks] == [first]
     assert (len(cut.blocks), cut.left_out, whole.left_out) == (1, True, False)
+
+
+async def test_many_blocks_are_read_a_little_at_a_time(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline, "READ_ROWS", 2)
+    holder = a_holder()
+    made = set()
+    for _ in range(7):
+        made.add(await queue.add())
+        grant = await queue.lease(holder)
+        assert grant is not None
+        await queue.complete(grant, holder)
+    async with queue.house.control_tx(read_only=True) as tx:
+        at = await timeline.time_now(tx)
+        begin, end = at - timedelta(hours=1), at + timedelta(seconds=1)
+        whole = await timeline.read_timeline(tx, begin, end)
+        some = await timeline.read_timeline(tx, begin, end, rows=5)
+    assert ({each.dispatch_id for each in whole.blocks}, whole.left_out) == (made, False)
+    assert (len(whole.blocks), len(some.blocks), some.left_out) == (7, 5, True)

@@ -27,6 +27,8 @@ from comfyfleet.kernel.ids import DispatchId
 router = APIRouter(prefix="/timeline")
 
 WINDOW_MAX = timedelta(days=7)
+# Farther away no calendar can count a day on or back.
+YEARS = (1970, 9000)
 LOOK_EVERY_S = 0.9
 # A row may be committed a little later than the time that stands in it.
 MARGIN = timedelta(seconds=5)
@@ -95,6 +97,8 @@ async def get_timeline(
 def _with_zone(name: str, value: datetime | None) -> datetime | None:
     if value is not None and value.tzinfo is None:
         raise InvalidInput(name, "needs a time zone, such as 2026-11-16T10:00:00Z")
+    if value is not None and not YEARS[0] <= value.year <= YEARS[1]:
+        raise InvalidInput(name, f"must be in the years {YEARS[0]} to {YEARS[1]}")
     return value
 
 

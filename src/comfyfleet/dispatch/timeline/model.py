@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
+
 from comfyfleet.kernel.ids import DispatchId, WorkerId, WorkflowId
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One attempt. In seconds from the beginning that was asked for; no end, and no outcome: it runs."""
+class Block(Struct, frozen=True):
+    """One attempt. In seconds from the beginning that was asked for; no end, and no outcome: it runs. A `Struct`:
+    there are fifty thousand of them."""
 
     dispatch_id: DispatchId
     epoch: int

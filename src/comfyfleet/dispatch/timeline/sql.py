@@ -21,12 +21,12 @@ def time_now() -> sa.Select[Any]:
     return sa.select(now().label("at"))
 
 
-def ended(begin: datetime, end: datetime, *, rows: int, worker_id: WorkerId | None) -> sa.Select[Any]:
-    """The latest first. The queue may have forgotten the dispatch meanwhile."""
+def ended(begin: datetime, end: datetime, last: datetime, *, rows: int, worker_id: WorkerId | None) -> sa.Select[Any]:
+    """The latest first, down from `last`. The queue may have forgotten the dispatch meanwhile."""
     found = (
         _blocks(begin, SecondsBetween(_time(begin), a.c.ended_at))
         .outerjoin_from(a, d, d.c.id == a.c.dispatch_id)
-        .where(a.c.ended_at >= begin, a.c.ended_at < end + ENDED_LATER, a.c.granted_at <= end)
+        .where(a.c.ended_at >= begin, a.c.ended_at <= last, a.c.granted_at <= end)
         .order_by(a.c.ended_at.desc())
         .limit(rows)
     )

@@ -5,7 +5,7 @@ FROM dispatch_attempts
 LEFT OUTER
 JOIN ai_job_dispatches ON ai_job_dispatches.id = dispatch_attempts.dispatch_id
 WHERE dispatch_attempts.ended_at >= %(ended_at_1)s::TIMESTAMP WITH TIME ZONE
-AND dispatch_attempts.ended_at < %(ended_at_2)s::TIMESTAMP WITH TIME ZONE
+AND dispatch_attempts.ended_at <= %(ended_at_2)s::TIMESTAMP WITH TIME ZONE
 AND dispatch_attempts.granted_at <= %(granted_at_1)s::TIMESTAMP WITH TIME ZONE
 ORDER BY dispatch_attempts.ended_at DESC
 LIMIT %(param_3)s::INTEGER

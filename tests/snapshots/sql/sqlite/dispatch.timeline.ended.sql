@@ -3,7 +3,7 @@ FROM dispatch_attempts
 LEFT OUTER
 JOIN ai_job_dispatches ON ai_job_dispatches.id = dispatch_attempts.dispatch_id
 WHERE dispatch_attempts.ended_at >= ?
-AND dispatch_attempts.ended_at < ?
+AND dispatch_attempts.ended_at <= ?
 AND dispatch_attempts.granted_at <= ?
 AND dispatch_attempts.worker_id = ?
 ORDER BY dispatch_attempts.ended_at DESC

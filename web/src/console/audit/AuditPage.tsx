@@ -5,11 +5,13 @@ import { adminGetAuditLog, adminGetTenants, adminGetWorkerEvents, type ActionVie
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
+import { Marked } from "../parts/Marked";
 import { Listing, moreOf, type Column } from "../parts/Listing";
 import { usePages, useRead } from "../parts/reading";
 
+const shortHash = (text: string) => (/^[0-9a-f]{40,}$/.test(text) ? `${text.slice(0, 12)}…` : text);
 const detailText = (detail: Record<string, unknown>) => Object.entries(detail)
-  .map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
+  .map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "string" ? shortHash(value) : JSON.stringify(value)}`).join(", ");
 
 const ACTIONS: Column<ActionView>[] = [
   { name: "What", cell: (row) => <Text size="sm" fw={550}>{row.action.replace(".", ": ").replaceAll("_", " ")}</Text> },
@@ -31,7 +33,7 @@ const EVENTS: Column<WorkerEventView>[] = [
 export function AuditPage() {
   return (
     <>
-      <PageHead title="Audit log" text="Who did what. The rows are chained: a change of one is seen by `comfyfleet audit-log verify`." />
+      <PageHead title="Audit log" text={<Marked text="Who did what. The rows are chained: a change of one is seen by `comfyfleet audit-log verify`." />} />
       <Tabs defaultValue="actions" keepMounted={false}>
         <Tabs.List mb="md"><Tabs.Tab value="actions">What operators did</Tabs.Tab><Tabs.Tab value="workers">What workers did</Tabs.Tab></Tabs.List>
         <Tabs.Panel value="actions"><Actions /></Tabs.Panel>
@@ -43,7 +45,7 @@ export function AuditPage() {
 
 function Actions() {
   const [tenant, setTenant] = useState<string | null>(null);
-  const tenants = useRead(["tenants", "all"], () => adminGetTenants({ query: { limit: 200 }, throwOnError: true }));
+  const tenants = useRead(["tenants", "all"], () => adminGetTenants({ query: { limit: 100 }, throwOnError: true }));
   const found = usePages(["audit", tenant], async (cursor) => {
     const { data } = await adminGetAuditLog({ query: { limit: 50, cursor, tenant_id: tenant ?? undefined }, throwOnError: true });
     return { rows: data.actions, next: data.next_cursor };

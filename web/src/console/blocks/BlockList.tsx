@@ -11,7 +11,7 @@ const COLUMNS: Column<BlockView>[] = [
   {
     name: "Worker",
     cell: (row) => (row.worker === null ? "one that is gone" : (
-      <Anchor fw={550} renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker ?? "" }} {...props} />}>{row.worker}</Anchor>
+      <Anchor fw={550} size="sm" underline="hover" renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker ?? "" }} {...props} />}>{row.worker}</Anchor>
     )),
   },
   { name: "Keeps away from", cell: (row) => row.workflow ?? (row.structure_hash === "*" ? "everything" : <span className="mono">{row.structure_hash.slice(0, 12)}…</span>) },

@@ -69,9 +69,9 @@ function Dispatch({ found: { dispatch, attempts, waits_because } }: { found: Dis
       <Panel title="What is known of it">
         <Facts facts={{
           State: <StatusBadge status={dispatch.status} />,
-          Tenant: <Anchor renderRoot={(props) => <Link to="/console/tenants/$tenantId" params={{ tenantId: dispatch.tenant_id }} {...props} />}>{dispatch.tenant ?? "one that is gone"}</Anchor>,
-          Workflow: dispatch.workflow && <Anchor renderRoot={(props) => <Link to="/console/workflows/$slug" params={{ slug: dispatch.workflow ?? "" }} {...props} />}>{dispatch.workflow}</Anchor>,
-          Worker: dispatch.worker && <Anchor renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: dispatch.worker ?? "" }} {...props} />}>{dispatch.worker}</Anchor>,
+          Tenant: <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/tenants/$tenantId" params={{ tenantId: dispatch.tenant_id }} {...props} />}>{dispatch.tenant ?? "one that is gone"}</Anchor>,
+          Workflow: dispatch.workflow && <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/workflows/$slug" params={{ slug: dispatch.workflow ?? "" }} {...props} />}>{dispatch.workflow}</Anchor>,
+          Worker: dispatch.worker && <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: dispatch.worker ?? "" }} {...props} />}>{dispatch.worker}</Anchor>,
           Priority: dispatch.priority,
           Attempts: `${dispatch.attempts} of ${dispatch.max_attempts}`,
           "Given back": dispatch.releases || null,
@@ -91,7 +91,7 @@ function Dispatch({ found: { dispatch, attempts, waits_because } }: { found: Dis
 
 const ATTEMPTS: Column<AttemptView>[] = [
   { name: "Attempt", cell: (row) => `No. ${row.epoch}` },
-  { name: "Worker", cell: (row) => row.worker === null ? "one that is gone" : <Anchor renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker ?? "" }} {...props} />}>{row.worker}</Anchor> },
+  { name: "Worker", cell: (row) => row.worker === null ? "one that is gone" : <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker ?? "" }} {...props} />}>{row.worker}</Anchor> },
   { name: "Leased", cell: (row) => <Ago at={row.granted_at} /> },
   { name: "Took", end: true, cell: (row) => (row.ended_at ? secondsText((Date.parse(row.ended_at) - Date.parse(row.granted_at)) / 1000) : "runs") },
   { name: "Ended", cell: (row) => (row.reason ? endText(row.reason) : "–") },

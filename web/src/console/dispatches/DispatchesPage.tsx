@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Select, Text, TextInput } from "@mantine/core";
 import { IconListDetails } from "@tabler/icons-react";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { adminGetDispatches, adminGetTenants, adminGetWorkflows, type DispatchStatus, type DispatchView } from "@/client";
 import { Ago } from "@/parts/Ago";
@@ -10,6 +10,7 @@ import { StatusBadge } from "@/parts/StatusBadge";
 import { Listing, moreOf, type Column } from "../parts/Listing";
 import { endText, secondsText } from "../parts/numbers";
 import { useFresh, usePages, useRead } from "../parts/reading";
+import { useWanted } from "../parts/search";
 
 type Wanted = { status?: DispatchStatus; workflow?: string; worker?: string; tenant?: string };
 const STATUSES: DispatchStatus[] = ["queued", "delayed", "leased", "completed", "failed", "cancelled"];
@@ -18,7 +19,7 @@ const COLUMNS: Column<DispatchView>[] = [
   {
     name: "Job",
     cell: (row) => (
-      <Anchor className="mono" renderRoot={(props) => <Link to="/console/dispatches/$dispatchId" params={{ dispatchId: row.id }} {...props} />}>…{row.id.slice(-12)}</Anchor>
+      <Anchor className="mono" underline="hover" renderRoot={(props) => <Link to="/console/dispatches/$dispatchId" params={{ dispatchId: row.id }} {...props} />}>…{row.id.slice(-12)}</Anchor>
     ),
   },
   { name: "State", cell: (row) => <StatusBadge status={row.status} /> },
@@ -39,7 +40,7 @@ const COLUMNS: Column<DispatchView>[] = [
 ];
 
 export function DispatchesPage() {
-  const wanted = useSearch({ strict: false }) as Wanted;
+  const wanted = useWanted<Wanted>();
   const navigate = useNavigate();
   const want = (change: Wanted) => void navigate({ to: "/console/dispatches", search: { ...wanted, ...change } as never, replace: true });
   const found = usePages(["dispatches", wanted], async (cursor) => {
@@ -60,8 +61,8 @@ export function DispatchesPage() {
 }
 
 function Filters({ wanted, want }: { wanted: Wanted; want: (change: Wanted) => void }) {
-  const workflows = useRead(["workflows", "all"], () => adminGetWorkflows({ query: { limit: 200 }, throwOnError: true }));
-  const tenants = useRead(["tenants", "all"], () => adminGetTenants({ query: { limit: 200 }, throwOnError: true }));
+  const workflows = useRead(["workflows", "all"], () => adminGetWorkflows({ query: { limit: 100 }, throwOnError: true }));
+  const tenants = useRead(["tenants", "all"], () => adminGetTenants({ query: { limit: 100 }, throwOnError: true }));
   const [worker, setWorker] = useState(wanted.worker ?? "");
   return (
     <Group gap="xs" mb="md" align="end">

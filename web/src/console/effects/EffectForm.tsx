@@ -12,7 +12,7 @@ export type Fixed = Record<string, string | number | boolean>;
 export type EffectDraft = { name: string; description: string; workflow: string | null; cost: number | string; fixed: Fixed };
 
 export function EffectForm({ draft, change, assets = [], children }: { draft: EffectDraft; change: (next: Partial<EffectDraft>) => void; assets?: string[]; children?: ReactNode }) {
-  const all = useRead(["workflows", "all"], () => adminGetWorkflows({ query: { limit: 200 }, throwOnError: true }));
+  const all = useRead(["workflows", "all"], () => adminGetWorkflows({ query: { limit: 100 }, throwOnError: true }));
   const workflow = useRead(["workflow", draft.workflow], () => adminGetWorkflow({ path: { slug: draft.workflow ?? "" }, throwOnError: true }), draft.workflow !== null);
   const properties = workflow.data?.version.properties ?? [];
   const fix = (name: string, value: Value | undefined) => {
@@ -24,8 +24,8 @@ export function EffectForm({ draft, change, assets = [], children }: { draft: Ef
       <Stack gap="lg">
         <Panel title="What users see">
           <Stack>
-            {children}
             <TextInput label="Name" value={draft.name} onChange={(event) => change({ name: event.currentTarget.value })} required />
+            {children}
             <Textarea label="Description" autosize minRows={2} value={draft.description} onChange={(event) => change({ description: event.currentTarget.value })} />
             <NumberInput label="Price in tokens" value={draft.cost} onChange={(value) => change({ cost: value })} min={0} allowDecimal={false} w={200} />
             <Select label="Workflow" data={(all.data?.workflows ?? []).map((each) => ({ value: each.slug, label: each.name === each.slug ? each.slug : `${each.name} (${each.slug})` }))}

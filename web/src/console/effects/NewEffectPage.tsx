@@ -1,17 +1,18 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { adminAddEffect } from "@/client";
 import { tellDone } from "@/parts/ConfirmAction";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { then } from "../parts/reading";
+import { useWanted } from "../parts/search";
 import { slugOf } from "../workflows/drafts";
 import { EffectForm, type EffectDraft } from "./EffectForm";
 
 export function NewEffectPage() {
-  const { workflow } = useSearch({ strict: false }) as { workflow?: string };
+  const { workflow } = useWanted<{ workflow?: string }>();
   const [draft, setDraft] = useState<EffectDraft>({ name: "", description: "", workflow: workflow ?? null, cost: 1, fixed: {} });
   const [typedSlug, setSlug] = useState<string | null>(null);
   const slug = typedSlug ?? slugOf(draft.name);

@@ -28,7 +28,7 @@ function Fleet({ fleet }: { fleet: FleetDetailView }) {
   const command = useRead(["start-command", fleet.id], () => adminGetStartCommand({ path: { fleet_id: fleet.id }, throwOnError: true }));
   const assign = (slug: string, is_active: boolean) => () => adminAssignWorkflow({ path: { fleet_id: fleet.id, slug }, body: { is_active }, throwOnError: true });
   const columns: Column<AssignmentView>[] = [
-    { name: "Workflow", cell: (row) => <Anchor fw={550} renderRoot={(props) => <Link to="/console/workflows/$slug" params={{ slug: row.workflow }} {...props} />}>{row.workflow}</Anchor> },
+    { name: "Workflow", cell: (row) => <Anchor fw={550} size="sm" underline="hover" renderRoot={(props) => <Link to="/console/workflows/$slug" params={{ slug: row.workflow }} {...props} />}>{row.workflow}</Anchor> },
     { name: "Assigned", cell: (row) => <StatusBadge status={row.is_active ? "active" : "paused"} /> },
     { name: "Routed", cell: (row) => (row.routed ? "yes" : <Text size="sm">no: {row.why_not.join("; ")}</Text>) },
     {
@@ -39,7 +39,7 @@ function Fleet({ fleet }: { fleet: FleetDetailView }) {
         : <Act size="compact-sm" label="Assign" act={assign(row.workflow, true)} done={`Workers of this fleet may run ${row.workflow}.`} undo={assign(row.workflow, false)} />,
     },
   ];
-  const counts = Object.entries(fleet.workers);
+  const counts = Object.entries(fleet.workers).filter(([, count]) => count > 0);
   return (
     <Stack gap="lg">
       {counts.length === 0 && <Alert color="orange" variant="light">No worker has registered with this fleet yet.</Alert>}
@@ -54,7 +54,7 @@ function Fleet({ fleet }: { fleet: FleetDetailView }) {
 
 function Assign({ fleet }: { fleet: FleetDetailView }) {
   const [slug, setSlug] = useState<string | null>(null);
-  const all = useRead(["workflows", "all"], () => adminGetWorkflows({ query: { limit: 200 }, throwOnError: true }));
+  const all = useRead(["workflows", "all"], () => adminGetWorkflows({ query: { limit: 100 }, throwOnError: true }));
   const given = new Set(fleet.assignments.map((each) => each.workflow));
   const free = (all.data?.workflows ?? []).map((each) => each.slug).filter((each) => !given.has(each));
   if (free.length === 0) return null;

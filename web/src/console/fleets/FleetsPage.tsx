@@ -16,7 +16,7 @@ const COLUMNS: Column<FleetView>[] = [
     name: "Fleet",
     cell: (row) => (
       <>
-        <Anchor fw={550} renderRoot={(props) => <Link to="/console/fleets/$fleetId" params={{ fleetId: row.id }} {...props} />}>{row.name}</Anchor>
+        <Anchor fw={550} size="sm" underline="hover" renderRoot={(props) => <Link to="/console/fleets/$fleetId" params={{ fleetId: row.id }} {...props} />}>{row.name}</Anchor>
         <Text size="xs" className="quiet mono">{row.slug}/{row.stage}</Text>
       </>
     ),

@@ -11,7 +11,7 @@ const WORKFLOWS: Column<WorkflowFiguresView>[] = [
     name: "Workflow",
     cell: (row) => (
       <>
-        <Anchor fw={550} renderRoot={(props) => <Link to="/console/dispatches" search={{ status: "queued", workflow: row.workflow ?? undefined } as never} {...props} />}>
+        <Anchor fw={550} size="sm" underline="hover" renderRoot={(props) => <Link to="/console/dispatches" search={{ status: "queued", workflow: row.workflow ?? undefined } as never} {...props} />}>
           {row.workflow ?? "one that is gone"}
         </Anchor>
         {row.waits_because && <Text size="xs" c="var(--mantine-color-error)">{row.waits_because}</Text>}
@@ -31,7 +31,7 @@ const TENANTS: Column<TenantFiguresView>[] = [
   {
     name: "Tenant",
     cell: (row) => (
-      <Anchor fw={550} renderRoot={(props) => <Link to="/console/tenants/$tenantId" params={{ tenantId: row.tenant_id }} {...props} />}>
+      <Anchor fw={550} size="sm" underline="hover" renderRoot={(props) => <Link to="/console/tenants/$tenantId" params={{ tenantId: row.tenant_id }} {...props} />}>
         {row.tenant ?? "one that is gone"}
       </Anchor>
     ),

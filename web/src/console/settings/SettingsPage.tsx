@@ -5,6 +5,7 @@ import { adminGetSettings, type SettingView } from "@/client";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { Listing, type Column } from "../parts/Listing";
+import { Marked } from "../parts/Marked";
 import { useRead } from "../parts/reading";
 
 function valueText(setting: SettingView): string {
@@ -14,7 +15,7 @@ function valueText(setting: SettingView): string {
 }
 
 const COLUMNS: Column<SettingView>[] = [
-  { name: "Setting", cell: (row) => <><span className="mono" style={{ fontWeight: 600 }}>{row.name}</span><Text size="xs" className="quiet" maw={520}>{row.description}</Text></> },
+  { name: "Setting", cell: (row) => <><span className="mono" style={{ fontWeight: 600 }}>{row.name}</span><Text size="xs" className="quiet" maw={520}><Marked text={row.description} /></Text></> },
   { name: "Value", cell: (row) => <span className="mono">{valueText(row)}</span> },
   { name: "From", cell: (row) => <Badge variant="light" tt="none" fw={550} color={row.source === "default" ? "gray" : "sun"}>{row.source}</Badge> },
 ];

@@ -17,7 +17,7 @@ const COLUMNS: Column<TenantView>[] = [
     name: "Tenant",
     cell: (row) => (
       <>
-        <Anchor fw={550} renderRoot={(props) => <Link to="/console/tenants/$tenantId" params={{ tenantId: row.id }} {...props} />}>{row.name}</Anchor>
+        <Anchor fw={550} size="sm" underline="hover" renderRoot={(props) => <Link to="/console/tenants/$tenantId" params={{ tenantId: row.id }} {...props} />}>{row.name}</Anchor>
         <Text size="xs" className="quiet mono">{row.slug}</Text>
       </>
     ),

@@ -13,7 +13,7 @@ const ATTEMPTS: Column<Found>[] = [
   {
     name: "Job",
     cell: (row) => (
-      <Anchor className="mono" renderRoot={(props) => <Link to="/console/dispatches/$dispatchId" params={{ dispatchId: row.dispatchId }} {...props} />}>
+      <Anchor className="mono" underline="hover" renderRoot={(props) => <Link to="/console/dispatches/$dispatchId" params={{ dispatchId: row.dispatchId }} {...props} />}>
         …{row.dispatchId.slice(-12)}
       </Anchor>
     ),
@@ -47,7 +47,7 @@ export function TimelineTable({ blocks, window }: { blocks: Blocks; window: Wind
 
 function Workers({ blocks, window }: { blocks: Blocks; window: Window }) {
   const columns: Column<Lane>[] = [
-    { name: "Worker", cell: (row) => <Anchor renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker }} {...props} />}>{row.worker}</Anchor> },
+    { name: "Worker", cell: (row) => <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker }} {...props} />}>{row.worker}</Anchor> },
     { name: "Fleet", cell: (row) => row.fleet ?? "–" },
     { name: "State", cell: (row) => row.status },
     { name: "Busy", end: true, cell: (row) => percentText(blocks.busyShare(row, window.fromMs, window.toMs)) },

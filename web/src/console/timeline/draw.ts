@@ -49,6 +49,14 @@ function drawGround(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, 
   for (let row = first; row < last; row += 1) {
     canvas.fillRect(scene.gutter, topOf(scene, row) + PAD, scene.width - scene.gutter, LANE_H - 2 * PAD);
   }
+  canvas.fillStyle = look.line;
+  for (const { x } of marks(scene)) canvas.fillRect(x, AXIS_H, 1, scene.height);
+}
+
+/** Where times stand on the axis. */
+function marks(scene: Scene): { x: number; ms: number }[] {
+  const perMs = (scene.width - scene.gutter) / spanOf(scene.window);
+  return ticks(scene.window, Math.max(2, (scene.width - scene.gutter) / TICK_PX)).map((ms) => ({ x: Math.round(scene.gutter + (ms - scene.window.fromMs) * perMs), ms }));
 }
 
 function drawBlocks(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, first: number, last: number): void {
@@ -149,17 +157,12 @@ function drawAxis(canvas: CanvasRenderingContext2D, scene: Scene, look: Look): v
   const perMs = (width - gutter) / spanOf(window);
   canvas.font = SMALL;
   canvas.textBaseline = "middle";
-  canvas.lineWidth = 1;
-  for (const tick of ticks(window, Math.max(2, (width - gutter) / TICK_PX))) {
-    const x = Math.round(gutter + (tick - window.fromMs) * perMs) + 0.5;
-    canvas.strokeStyle = look.line;
-    canvas.beginPath();
-    canvas.moveTo(x, AXIS_H - 6);
-    canvas.lineTo(x, height);
-    canvas.stroke();
+  for (const { x, ms } of marks(scene)) {
+    canvas.fillStyle = look.line;
+    canvas.fillRect(x, AXIS_H - 7, 1, 7);
     if (x > width - 50) continue;
     canvas.fillStyle = look.quiet;
-    canvas.fillText(clockText(tick, spanOf(window)), x + 4, AXIS_H / 2 - 2);
+    canvas.fillText(clockText(ms, spanOf(window)), x + 4, AXIS_H / 2 - 2);
   }
   const now = gutter + (scene.nowMs - window.fromMs) * perMs;
   if (now < gutter || now > width) return;

@@ -2,7 +2,7 @@
 import { Alert, Button, Group, Loader, Select, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
 import { IconCheck } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
-import { Link, useSearch } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { useState, type ReactNode } from "react";
 import { adminCreateFleetSecret, adminGetFleets, adminGetStartCommand, adminGetWorkers } from "@/client";
 import { PageHead } from "@/parts/PageHead";
@@ -10,14 +10,15 @@ import { Problem } from "@/parts/Problem";
 import { NewFleet } from "../fleets/FleetsPage";
 import { CopyLine } from "../parts/Copy";
 import { useFresh, useRead } from "../parts/reading";
+import { useWanted } from "../parts/search";
 
 // As the server writes it where a secret has to be put in.
 const PASTE_HERE = "'<paste a fleet secret>'";
 
 export function AddWorkerPage() {
-  const { fleet: wanted } = useSearch({ strict: false }) as { fleet?: string };
+  const { fleet: wanted } = useWanted<{ fleet?: string }>();
   const [since] = useState(() => Date.now());
-  const fleets = useRead(["fleets", "all"], () => adminGetFleets({ query: { limit: 200 }, throwOnError: true }));
+  const fleets = useRead(["fleets", "all"], () => adminGetFleets({ query: { limit: 100 }, throwOnError: true }));
   const [picked, setPicked] = useState<string | null>(wanted ?? null);
   const fleetId = picked ?? fleets.data?.fleets[0]?.id ?? null;
   const [secret, setSecret] = useState<string | null>(null);

@@ -55,20 +55,28 @@ function Worker({ worker }: { worker: WorkerDetailView }) {
 
 const Quiet = ({ text }: { text: string }) => <Text size="sm" className="quiet">{text}</Text>;
 
+/** Of a server: its name, and what it is. */
+function namedText(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const { name, comfyui } = value as { name?: string; comfyui?: string };
+  return name === undefined ? JSON.stringify(value) : `${name}${comfyui ? ` (ComfyUI ${comfyui})` : ""}`;
+}
+
 function capabilityFacts(said: Record<string, unknown>): Record<string, string> {
-  const named: Record<string, string> = { vram_gb: "GPU memory", node_classes: "Node classes", weights: "Weights" };
+  const named: Record<string, string> = { servers: "Servers", unlisted_loaders: "Unlisted loaders", vram_gb: "GPU memory", node_classes: "Node classes", weights: "Weights" };
   return Object.fromEntries(Object.entries(said).map(([name, value]) => {
-    const text = typeof value === "string" || typeof value === "number" ? String(value) : JSON.stringify(value);
+    const text = Array.isArray(value) ? value.map(namedText).join("; ") : typeof value === "string" ? value : JSON.stringify(value);
     return [named[name] ?? name.replaceAll("_", " "), name === "vram_gb" ? `${text} GB` : text];
   }));
 }
 
 const job = (id: string) => (
-  <Anchor className="mono" renderRoot={(props) => <Link to="/console/dispatches/$dispatchId" params={{ dispatchId: id }} {...props} />}>…{id.slice(-12)}</Anchor>
+  <Anchor className="mono" underline="hover" renderRoot={(props) => <Link to="/console/dispatches/$dispatchId" params={{ dispatchId: id }} {...props} />}>…{id.slice(-12)}</Anchor>
 );
 
 const ASSIGNMENTS: Column<AssignmentView>[] = [
-  { name: "Workflow", cell: (row) => <Anchor fw={550} renderRoot={(props) => <Link to="/console/workflows/$slug" params={{ slug: row.workflow }} {...props} />}>{row.workflow}</Anchor> },
+  { name: "Workflow", cell: (row) => <Anchor fw={550} size="sm" underline="hover" renderRoot={(props) => <Link to="/console/workflows/$slug" params={{ slug: row.workflow }} {...props} />}>{row.workflow}</Anchor> },
   { name: "By", cell: (row) => (row.source === "fleet" ? "its fleet" : "its own word") },
   {
     name: "Routed here",

@@ -20,7 +20,7 @@ const COLUMNS: Column<WorkerView>[] = [
     name: "Worker",
     cell: (row) => (
       <>
-        <Anchor fw={550} renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker_id }} {...props} />}>{row.worker_id}</Anchor>
+        <Anchor fw={550} size="sm" underline="hover" renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker_id }} {...props} />}>{row.worker_id}</Anchor>
         <Text size="xs" className="quiet">{row.fleet ?? "no fleet"}</Text>
       </>
     ),

@@ -1,9 +1,9 @@
 /** From a graph to a workflow: drop it, correct what is proposed, register. */
 import { Group, Skeleton, Stack, Text, Textarea, Button } from "@mantine/core";
 import { Dropzone } from "@mantine/dropzone";
+import "@mantine/dropzone/styles.css";
 import { IconFileImport } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
-import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { adminProposeWorkflow, type ProposalView } from "@/client";
 import { PageHead } from "@/parts/PageHead";
@@ -11,12 +11,13 @@ import { Problem } from "@/parts/Problem";
 import { FleetFault } from "@/app/errors";
 import { readGraph, type Graph } from "./graph";
 import { RegisterForm } from "./RegisterForm";
+import { useWanted } from "../parts/search";
 
 const GRAPH_BYTES_MAX = 8 * 1024 ** 2;
 type Dropped = { graph: Graph; name: string; proposal: ProposalView };
 
 export function ImportPage() {
-  const { of } = useSearch({ strict: false }) as { of?: string };
+  const { of } = useWanted<{ of?: string }>();
   const [dropped, setDropped] = useState<Dropped | null>(null);
   const [text, setText] = useState("");
   const propose = useMutation({

@@ -21,7 +21,7 @@ export function RegisterForm({ graph, name, proposal, of, again }: { graph: Grap
   const [expected, setExpected] = useState<number | string>(10);
   const [fleets, setFleets] = useState<string[] | null>(null);
   const [drafts, setDrafts] = useState<Draft[]>(() => draftsOf(proposal.properties));
-  const known = useRead(["fleets", "all"], () => adminGetFleets({ query: { limit: 200 }, throwOnError: true }));
+  const known = useRead(["fleets", "all"], () => adminGetFleets({ query: { limit: 100 }, throwOnError: true }));
   const navigate = useNavigate();
   // One fleet is the usual case: what is registered should run.
   const assigned = fleets ?? (known.data?.fleets.length === 1 ? known.data.fleets.map((each) => each.id) : []);

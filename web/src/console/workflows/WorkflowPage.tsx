@@ -87,13 +87,13 @@ const PROPERTIES: Column<PropertyView>[] = [
 function Versions({ slug }: { slug: string }) {
   const found = useRead(["versions", slug], () => adminGetVersions({ path: { slug }, throwOnError: true }));
   const inForce = found.data?.in_force;
-  const use = (version: number) => () => adminUseVersion({ path: { slug, version }, throwOnError: true });
+  const putInForce = (version: number) => () => adminUseVersion({ path: { slug, version }, throwOnError: true });
   const columns: Column<VersionView>[] = [
     { name: "Version", cell: (row) => <Group gap={8} justify="inherit"><Text size="sm" fw={550}>{row.version}</Text>{row.version === inForce && <Badge size="sm" variant="light" tt="none" color="green">in force</Badge>}</Group> },
     { name: "Note", cell: (row) => row.note || "–" },
     { name: "Size", end: true, cell: (row) => bytesText(row.graph_bytes) },
     { name: "Made", cell: (row) => <Ago at={row.created_at} /> },
-    { name: "", end: true, cell: (row) => (row.version === inForce ? null : <Act size="compact-sm" label="Use this one" act={use(row.version)} done={`Version ${row.version} is in force.`} undo={inForce === undefined ? undefined : use(inForce)} />) },
+    { name: "", end: true, cell: (row) => (row.version === inForce ? null : <Act size="compact-sm" label="Use this one" act={putInForce(row.version)} done={`Version ${row.version} is in force.`} undo={inForce === undefined ? undefined : putInForce(inForce)} />) },
   ];
   return <Listing label="Versions" columns={columns} rows={found.data?.versions} keyOf={(row) => String(row.version)} problem={found.error} again={() => void found.refetch()} empty={null} />;
 }

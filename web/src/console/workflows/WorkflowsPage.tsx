@@ -15,7 +15,7 @@ const COLUMNS: Column<WorkflowView>[] = [
     name: "Workflow",
     cell: (row) => (
       <>
-        <Anchor fw={550} renderRoot={(props) => <Link to="/console/workflows/$slug" params={{ slug: row.slug }} {...props} />}>{row.name}</Anchor>
+        <Anchor fw={550} size="sm" underline="hover" renderRoot={(props) => <Link to="/console/workflows/$slug" params={{ slug: row.slug }} {...props} />}>{row.name}</Anchor>
         <Text size="xs" className="quiet mono">{row.slug}</Text>
       </>
     ),
