@@ -92,7 +92,7 @@ class Watched:
         self.page.evaluate(AXE.read_text())
         found: Any = self.page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
         serious = [
-            f"{each['id']}: {each['help']} at {[node['target'] for node in each['nodes']][:3]}"
+            f"{each['id']}: {each['help']} at {[node['html'][:200] for node in each['nodes']][:3]}"
             for each in found["violations"]
             if each["impact"] in ("serious", "critical")
         ]
@@ -147,7 +147,9 @@ class Studio:
         answer = httpx2.post(f"{self.server.url}/api/auth/login", json={"email": email, "password": PASSWORD})
         assert answer.status_code == 200, answer.text
         name, _, value = answer.headers["set-cookie"].split(";")[0].partition("=")
-        return {"name": name, "value": value, "url": self.url, "httpOnly": True, "secure": True, "sameSite": "Lax"}
+        # A `__Host-` cookie is taken from https only; it is sent to localhost all the same.
+        url = self.url.replace("http:", "https:")
+        return {"name": name, "value": value, "url": url, "httpOnly": True, "secure": True, "sameSite": "Lax"}
 
 
 @pytest.fixture(scope="session")
