@@ -5,6 +5,7 @@ import json
 import re
 import zipfile
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Studio, Watched
@@ -33,6 +34,7 @@ def let_on(page: Page, step: str) -> None:
     page.get_by_role("button", name="Let them on").click()
 
 
+@pytest.mark.timeout(300)
 def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> None:
     page = demo.page
     page.goto(f"{studio.url}/pipelines")
@@ -98,6 +100,7 @@ def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> No
     demo.require_calm()
 
 
+@pytest.mark.timeout(300)
 def test_a_run_is_taken_in_hand(demo: Watched, studio: Studio) -> None:
     """Paused, given more, a candidate rejected, stopped for good."""
     page = demo.page
