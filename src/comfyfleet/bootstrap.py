@@ -153,6 +153,8 @@ def build_options(settings: Settings) -> ApiOptions:
         requests_per_minute_per_key=settings.requests_per_minute_per_key,
         requests_per_minute_per_tenant=settings.requests_per_minute_per_tenant,
         logins_per_minute=settings.logins_per_minute,
+        get_tokens_text=settings.get_tokens_text,
+        get_tokens_url=settings.get_tokens_url,
         payment_webhook_secrets=[_secret(each) for each in settings.payment_webhook_secrets],
     )
 

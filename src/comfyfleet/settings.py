@@ -91,6 +91,12 @@ class Settings(BaseSettings):
     payment_webhook_secrets: list[SecretStr] = Field(
         [], description="Standard Webhooks secrets (`whsec_…`) of the shop; several while one is being replaced."
     )
+    get_tokens_text: str | None = Field(
+        None, max_length=500, description="What users read where tokens run out, such as whom to ask for more."
+    )
+    get_tokens_url: str | None = Field(
+        None, max_length=2000, description="Where users get more tokens, such as `https://shop.example.com/tokens`."
+    )
 
     webhook_networks: list[IPv4Network | IPv6Network] = Field(
         [],
@@ -188,6 +194,14 @@ class Settings(BaseSettings):
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise ValueError("must be an address such as https://fleet.example.com")
         return value.rstrip("/")
+
+    @field_validator("get_tokens_url")
+    @classmethod
+    def _can_be_opened(cls, value: str | None) -> str | None:
+        """A link in a page: nothing that a browser would run."""
+        if value is not None and (urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname):
+            raise ValueError("must be an address such as https://shop.example.com/tokens")
+        return value
 
     @field_validator("database_url")
     @classmethod

@@ -44,7 +44,7 @@ def test_a_login_shows_who_you_are_and_what_you_have(fleet: Fleet, watched: Watc
     log_in(page, fleet.at(host), email)
     require_logged_in(page, email)
     expect(page.get_by_role("link", name="1,234 tokens")).to_be_visible()
-    expect(page.get_by_text("not encrypted")).to_have_count(0)
+    expect(page.get_by_text("This connection is not encrypted")).to_have_count(0)
     (cookie,) = page.context.cookies()
     assert (cookie["name"], cookie["secure"], cookie["httpOnly"]) == (SECURE_COOKIE, True, True)
     assert (cookie["sameSite"], cookie["path"], cookie["domain"]) == ("Lax", "/", host)
@@ -60,7 +60,7 @@ def test_on_an_open_network_it_works_and_warns(fleet: Fleet, watched: Watched, e
     page = watched.page
     log_in(page, fleet.at(LAN_NAME), email)
     require_logged_in(page, email)
-    expect(page.get_by_text("not encrypted")).to_be_visible()
+    expect(page.get_by_text("This connection is not encrypted")).to_be_visible()
     (cookie,) = page.context.cookies()
     assert (cookie["name"], cookie["secure"], cookie["httpOnly"]) == (PLAIN_COOKIE, False, True)
     watched.picture("front-door-on-an-open-network")

@@ -18,4 +18,6 @@ class ApiOptions:
     requests_per_minute_per_key: int = 600
     requests_per_minute_per_tenant: int = 3000
     logins_per_minute: int = 10
+    get_tokens_text: str | None = None
+    get_tokens_url: str | None = None
     payment_webhook_secrets: list[Secret] = field(default_factory=list)

@@ -10,7 +10,7 @@ export function Tokens({ amount, signed = false }: { amount: number; signed?: bo
   const text = signed && amount !== 0 ? `${amount > 0 ? "+" : "−"}${NUMBER.format(Math.abs(amount))}` : NUMBER.format(amount);
   return (
     <span className={`${classes.tokens} numbers`}>
-      <IconCoin size="1.05em" stroke={1.7} aria-hidden />
+      <IconCoin className={classes.coin} size="1.05em" stroke={1.7} aria-hidden />
       {text}
       <span className={classes.unit}>{Math.abs(amount) === 1 ? " token" : " tokens"}</span>
     </span>

@@ -7,6 +7,7 @@ from comfyfleet.api.tenant import (
     effects,
     events,
     files,
+    installation,
     jobs,
     keys,
     pipeline_runs,
@@ -24,6 +25,7 @@ from comfyfleet.api.tenant import (
 def tenant_router() -> APIRouter:
     router = APIRouter(prefix="/api")
     for part in (
+        installation,
         users,
         keys,
         wallet,

@@ -1,0 +1,72 @@
+import { Anchor, Grid, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { IconArrowLeft, IconMoodEmpty } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import { faultOf } from "@/app/errors";
+import type { OfferView } from "@/client";
+import { getOfferOptions } from "@/client/@tanstack/react-query.gen";
+import { EmptyState } from "@/parts/EmptyState";
+import { Media } from "@/parts/Media";
+import { PageHead } from "@/parts/PageHead";
+import { Problem } from "@/parts/Problem";
+import { Tokens } from "@/parts/Tokens";
+import { secondsText } from "@/parts/amounts";
+import classes from "./EffectPage.module.css";
+import { OrderForm } from "./OrderForm";
+
+export function EffectPage() {
+  const { slug = "" } = useParams({ strict: false });
+  const offer = useQuery({ ...getOfferOptions({ path: { effect_slug: slug } }), refetchOnMount: "always" });
+  // Once it was there, the form stays: somebody may be filling it in. Ordering says it if the effect is gone.
+  if (offer.data) return <Effect effect={offer.data} />;
+  if (offer.isError) {
+    return faultOf(offer.error).code === "not_found" ? (
+      <EmptyState icon={IconMoodEmpty} title="This effect is not offered" text="It may have been taken back, or the link is not complete.">
+        <Anchor component={Link} to="/">See all effects</Anchor>
+      </EmptyState>
+    ) : (
+      <Problem problem={offer.error} again={() => void offer.refetch()} />
+    );
+  }
+  return (
+    <Grid gap="xl" aria-busy="true" aria-label="Loading">
+      <Grid.Col span={{ base: 12, md: 6 }}><Skeleton h={380} /></Grid.Col>
+      <Grid.Col span={{ base: 12, md: 6 }}><Skeleton h={380} /></Grid.Col>
+    </Grid>
+  );
+}
+
+function Effect({ effect }: { effect: OfferView }) {
+  return (
+    <>
+      <Anchor component={Link} to="/" size="sm" underline="never" className={classes.back}><IconArrowLeft size={15} aria-hidden /> All effects</Anchor>
+      <PageHead title={effect.name} text={effect.description} />
+      <Grid gap="xl">
+        <Grid.Col span={{ base: 12, md: 6 }} order={{ base: 2, md: 1 }}>
+          <OrderForm key={effect.slug} effect={effect} />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 6 }} order={{ base: 1, md: 2 }}>
+          <Stack className={classes.aside}>
+            <div className={`surface ${classes.preview}`}>
+              <Media url={effect.preview_url} mimeType={effect.preview_mime_type} alt={`What ${effect.name} makes`} />
+            </div>
+            <Group gap="xl">
+              <Fact name="Price"><Tokens amount={effect.credits_cost} /></Fact>
+              <Fact name="Takes about">{secondsText(effect.estimated_seconds)}</Fact>
+            </Group>
+            <Text size="sm" className="quiet" visibleFrom="md">The price is set aside when you start, and comes back in full if nothing comes out.</Text>
+          </Stack>
+        </Grid.Col>
+      </Grid>
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <div>
+      <Text size="xs" className="quiet">{name}</Text>
+      <Title order={2} size="h3" component="p">{children}</Title>
+    </div>
+  );
+}

@@ -1,0 +1,102 @@
+import { Alert, Button, Group, Progress, Stack, Text } from "@mantine/core";
+import { IconPlayerPlay } from "@tabler/icons-react";
+import { useNavigate } from "@tanstack/react-router";
+import { useState, type FormEvent } from "react";
+import type { OfferView } from "@/client";
+import { PropertyForm } from "@/parts/PropertyForm";
+import { isMedia, problemsOf, type Value } from "@/parts/properties";
+import { Tokens } from "@/parts/Tokens";
+import { useInstallation } from "../installation";
+import { FileField } from "./FileField";
+import { recallForm, rememberForm } from "./formMemory";
+import { useOrder, type Files, type Stage } from "./order";
+import { OrderProblem } from "./OrderProblem";
+
+function changed<T>(known: Record<string, T>, name: string, value: T | undefined): Record<string, T> {
+  const others = Object.entries(known).filter(([each]) => each !== name);
+  return Object.fromEntries(value === undefined ? others : [...others, [name, value]]);
+}
+
+export function OrderForm({ effect }: { effect: OfferView }) {
+  const installation = useInstallation();
+  const navigate = useNavigate();
+  const [values, setValues] = useState(() => recallForm(effect.slug, effect.properties));
+  const [files, setFiles] = useState<Files>({});
+  const [problems, setProblems] = useState<Record<string, string>>({});
+  const order = useOrder(effect, (job) => void navigate({ to: "/jobs/$jobId", params: { jobId: job.id } }));
+
+  function change(name: string, value: Value) {
+    const next = { ...values, [name]: value };
+    setValues(next);
+    rememberForm(effect.slug, next);
+    tellProblem(name, undefined);
+  }
+  function tellProblem(name: string, problem: string | undefined) {
+    setProblems((known) => changed(known, name, problem));
+  }
+  function choose(name: string, file: File | undefined, problem: string | undefined) {
+    setFiles((known) => changed(known, name, file));
+    tellProblem(name, problem);
+    order.reset();
+  }
+  function start() {
+    const missing = effect.properties.filter((each) => isMedia(each) && each.required && !files[each.name]);
+    const found = {
+      ...problemsOf(effect.properties, values),
+      ...Object.fromEntries(missing.map((each) => [each.name, problems[each.name] ?? `Choose ${each.type === "video" ? "a clip" : "a picture"} first.`])),
+    };
+    setProblems(found);
+    if (Object.keys(found).length === 0) order.mutate({ values, files });
+  }
+  const busy = order.isPending;
+  return (
+    <form noValidate onSubmit={(event: FormEvent) => { event.preventDefault(); start(); }}>
+      <Stack gap="lg">
+        {effect.unavailable_because !== null && (
+          <Alert color="orange" title="Cannot run right now">{effect.unavailable_because}</Alert>
+        )}
+        <PropertyForm
+          properties={effect.properties}
+          values={values}
+          problems={problems}
+          disabled={busy}
+          change={change}
+          file={(property) => installation && (
+            <FileField
+              property={property}
+              installation={installation}
+              file={files[property.name]}
+              problem={problems[property.name]}
+              disabled={busy}
+              change={(file, problem) => choose(property.name, file, problem)}
+            />
+          )}
+        />
+        {order.isError && !busy && <OrderProblem problem={order.error} again={start} />}
+        {busy && <Going stage={order.stage} stop={order.stop} />}
+        <Button type="submit" size="md" loading={busy} disabled={effect.unavailable_because !== null} leftSection={<IconPlayerPlay size={18} />}>
+          <Group gap={8}>Start <Text span inherit fw={500}>· <Tokens amount={effect.credits_cost} /></Text></Group>
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+function Going({ stage, stop }: { stage: Stage; stop: () => void }) {
+  if (stage.name !== "sending") {
+    return <Text size="sm" role="status">{stage.name === "checking" ? "Looking at your file…" : "Ordering…"}</Text>;
+  }
+  const percent = Math.round(stage.fraction * 100);
+  return (
+    <Stack gap={6}>
+      <Group justify="space-between" wrap="nowrap">
+        <Text size="sm" truncate role="status">Uploading {stage.label}</Text>
+        <Group gap="xs" wrap="nowrap">
+          <Text size="sm" className="numbers">{percent}%</Text>
+          <Button size="compact-xs" variant="default" onClick={stop}>Stop</Button>
+        </Group>
+      </Group>
+      <Progress value={percent} aria-label="Upload" />
+    </Stack>
+  );
+}

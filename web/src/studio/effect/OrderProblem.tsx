@@ -1,0 +1,39 @@
+import { Anchor, Button } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { FleetFault, faultOf } from "@/app/errors";
+import { Problem } from "@/parts/Problem";
+import { tokensText } from "@/parts/Tokens";
+import { useInstallation } from "../installation";
+
+const GONE = "This effect is no longer offered. Nothing was charged, and what you entered stays here for as long as this tab.";
+
+/** Why there is no job, and what to do about it. Nothing that was entered is lost by any of these. */
+export function OrderProblem({ problem, again }: { problem: unknown; again: () => void }) {
+  const fault = faultOf(problem);
+  const installation = useInstallation();
+  if (fault.code === "insufficient_tokens") {
+    const { required_tokens: required, balance } = fault.details as { required_tokens?: number; balance?: number };
+    const has = balance === undefined ? "" : ` You have ${tokensText(balance)}.`;
+    const way = installation?.get_tokens_text ?? (installation?.get_tokens_url ? "" : "Ask whoever runs this installation for more.");
+    const said = `This needs ${tokensText(required ?? 0)}.${has} ${way}`.trim();
+    return (
+      <Problem problem={new FleetFault({ ...fault, message: said })}>
+        {installation?.get_tokens_url && (
+          <Button size="compact-sm" component="a" href={installation.get_tokens_url} target="_blank" rel="noreferrer">Get tokens</Button>
+        )}
+        <Anchor size="sm" component={Link} to="/wallet">See your wallet</Anchor>
+      </Problem>
+    );
+  }
+  if (fault.code === "not_found" || fault.code === "effect_unpublished") {
+    return (
+      <Problem problem={new FleetFault({ ...fault, code: "effect_gone", message: GONE })}>
+        <Anchor size="sm" component={Link} to="/">Pick another effect</Anchor>
+      </Problem>
+    );
+  }
+  if (fault.code === "too_many_active_jobs") {
+    return <Problem problem={problem} again={again}><Anchor size="sm" component={Link} to="/history">See your jobs</Anchor></Problem>;
+  }
+  return <Problem problem={problem} again={again} />;
+}

@@ -1,0 +1,56 @@
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
+import { IconMoodSad, IconRefresh } from "@tabler/icons-react";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { retryJob, type JobView } from "@/client";
+import { getWalletQueryKey } from "@/client/@tanstack/react-query.gen";
+import type { Values } from "@/parts/properties";
+import { Tokens } from "@/parts/Tokens";
+import { rememberForm } from "../effect/formMemory";
+import { OrderProblem } from "../effect/OrderProblem";
+
+export function Failed({ job, offered }: { job: JobView; offered: boolean }) {
+  const cancelled = job.status === "cancelled";
+  return (
+    <Stack maw={640}>
+      <Alert color={cancelled ? "gray" : "red"} variant="light" icon={<IconMoodSad size={20} />} title={cancelled ? "Cancelled" : "This did not work"}>
+        <Text size="sm">{cancelled ? "It was stopped before it was done." : (job.error ?? "Processing failed.")}</Text>
+        <Text size="sm" mt={6}>Your tokens were given back: <Tokens amount={job.credits_cost} />.</Text>
+      </Alert>
+      <Again job={job} offered={offered} />
+    </Stack>
+  );
+}
+
+/** Once more, as it was or with changes. */
+export function Again({ job, offered, label = "Try again", quiet = false }: { job: JobView; offered: boolean; label?: string; quiet?: boolean }) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  // The same press twice is one job.
+  const [key] = useState(() => `again-${job.id}-${Date.now()}`);
+  const retry = useMutation({
+    mutationFn: async () => (await retryJob({ path: { job_id: job.id }, body: { idempotency_key: key }, throwOnError: true })).data,
+    onSuccess: (made) => {
+      void queries.invalidateQueries({ queryKey: getWalletQueryKey() });
+      void navigate({ to: "/jobs/$jobId", params: { jobId: made.id } });
+    },
+  });
+  return (
+    <Stack gap="sm">
+      {retry.isError && <OrderProblem problem={retry.error} again={() => retry.mutate()} />}
+      <Group>
+        <Button variant={quiet ? "default" : "filled"} leftSection={<IconRefresh size={16} />} loading={retry.isPending} onClick={() => retry.mutate()}>{label}</Button>
+        {job.effect !== null && offered && (
+          <Button
+            variant="default"
+            onClick={() => rememberForm(job.effect ?? "", job.properties as Values)}
+            renderRoot={(props) => <Link to="/effects/$slug" params={{ slug: job.effect ?? "" }} {...props} />}
+          >
+            Change something
+          </Button>
+        )}
+      </Group>
+    </Stack>
+  );
+}

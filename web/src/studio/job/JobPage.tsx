@@ -1,0 +1,49 @@
+import { Anchor, Skeleton, Stack } from "@mantine/core";
+import { IconArrowLeft, IconMoodEmpty } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import { faultOf } from "@/app/errors";
+import type { JobView } from "@/client";
+import { getOfferOptions, getVideoOptions } from "@/client/@tanstack/react-query.gen";
+import { EmptyState } from "@/parts/EmptyState";
+import { PageHead } from "@/parts/PageHead";
+import { Problem } from "@/parts/Problem";
+import { Failed } from "./Failed";
+import classes from "./JobPage.module.css";
+import { Processing } from "./Processing";
+import { Result } from "./Result";
+import { isOver, useJob, type Running } from "./useJob";
+
+export function JobPage() {
+  const { jobId = "" } = useParams({ strict: false });
+  return <Job key={jobId} jobId={jobId} />;
+}
+
+function Job({ jobId }: { jobId: string }) {
+  const { job, running, frame } = useJob(jobId);
+  if (job.data) return <Shown job={job.data} running={running} frame={frame} />;
+  if (job.isError && ["not_found", "invalid_request"].includes(faultOf(job.error).code)) {
+    return (
+      <EmptyState icon={IconMoodEmpty} title="There is no such job" text="It may have been deleted, or belongs to somebody else.">
+        <Anchor component={Link} to="/history">See your jobs</Anchor>
+      </EmptyState>
+    );
+  }
+  if (job.isError) return <Problem problem={job.error} again={() => void job.refetch()} />;
+  return <Stack aria-busy="true" aria-label="Loading"><Skeleton h={34} w={220} /><Skeleton h={420} /></Stack>;
+}
+
+function Shown({ job, running, frame }: { job: JobView; running: Running | null; frame: string | null }) {
+  const offer = useQuery({ ...getOfferOptions({ path: { effect_slug: job.effect ?? "" } }), enabled: job.effect !== null, retry: false, staleTime: 60_000 });
+  const video = useQuery({ ...getVideoOptions({ path: { video_id: job.video_id ?? "" } }), enabled: job.video_id !== null, retry: false, staleTime: 60_000 });
+  const name = offer.data?.name ?? job.effect ?? "Job";
+  return (
+    <>
+      <Anchor component={Link} to="/history" size="sm" underline="never" className={classes.back}><IconArrowLeft size={15} aria-hidden /> History</Anchor>
+      <PageHead title={name} />
+      {!isOver(job) && <Processing job={job} video={video.data} running={running} frame={frame} expectedS={offer.data?.estimated_seconds ?? null} />}
+      {job.status === "completed" && <Result job={job} video={video.data} waiting={job.video_id !== null && video.isPending} />}
+      {(job.status === "failed" || job.status === "cancelled") && <Failed job={job} offered={offer.data !== undefined} />}
+    </>
+  );
+}

@@ -1,0 +1,84 @@
+import { Badge, Button, Group, Progress, Stack, Text, Title } from "@mantine/core";
+import { IconHourglass, IconX } from "@tabler/icons-react";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { cancelJob, type JobView, type VideoView } from "@/client";
+import { getJobQueryKey, getWalletQueryKey } from "@/client/@tanstack/react-query.gen";
+import { secondsText } from "@/parts/amounts";
+import { Media } from "@/parts/Media";
+import { Problem } from "@/parts/Problem";
+import { Tokens } from "@/parts/Tokens";
+import classes from "./JobPage.module.css";
+import { barOf, placeText } from "./progress";
+import { ranFor, type Running } from "./useJob";
+
+export function Processing({ job, video, running, frame, expectedS }: {
+  job: JobView;
+  video: VideoView | undefined;
+  running: Running | null;
+  frame: string | null;
+  expectedS: number | null;
+}) {
+  const now = useNow();
+  const ran = ranFor(job, now);
+  const bar = barOf(job, running, { ran, expectedS });
+  return (
+    <div className={classes.stage}>
+      <div className={`surface ${classes.picture}`}>
+        {frame ? (
+          <img src={frame} alt="How it looks so far" className={classes.frame} />
+        ) : (
+          <>
+            {video && <div className={`${classes.frame} ${classes.soft}`}><Media url={video.poster_url} mimeType="image/webp" alt="" /></div>}
+            <div className={classes.waiting}><IconHourglass size={44} stroke={1.2} aria-hidden /></div>
+          </>
+        )}
+      </div>
+      <Stack className={`surface ${classes.panel}`}>
+        <div>
+          <Title order={2} role="status" aria-live="polite">{job.cancel_requested ? "Stopping…" : job.status === "queued" ? "Waiting for its turn" : "Making it"}</Title>
+          <Text size="sm" className="quiet">{job.status === "queued" ? placeText(job.queue) : bar.detail}</Text>
+        </div>
+        <div>
+          <Progress value={bar.percent} size="lg" radius="xl" animated={!bar.real} striped={!bar.real} aria-label="Progress" />
+          <Group justify="space-between" mt={6}>
+            <Text size="sm" className="numbers">{bar.label}</Text>
+            {!bar.real && job.status === "processing" && <Badge variant="light" color="gray" tt="none">estimate</Badge>}
+          </Group>
+        </div>
+        <Text size="sm" className="quiet">
+          <Tokens amount={job.credits_cost} /> set aside{ran !== null && `, running for ${secondsText(ran)}`}. They come back if you cancel. You can leave this page; it goes on.
+        </Text>
+        <Cancel job={job} />
+      </Stack>
+    </div>
+  );
+}
+
+function Cancel({ job }: { job: JobView }) {
+  const queries = useQueryClient();
+  const cancel = useMutation({
+    mutationFn: async () => (await cancelJob({ path: { job_id: job.id }, throwOnError: true })).data,
+    onSuccess: (changed) => {
+      queries.setQueryData(getJobQueryKey({ path: { job_id: job.id } }), changed);
+      void queries.invalidateQueries({ queryKey: getWalletQueryKey() });
+    },
+  });
+  return (
+    <>
+      {cancel.isError && <Problem problem={cancel.error} />}
+      <Button variant="default" leftSection={<IconX size={16} />} loading={cancel.isPending} disabled={job.cancel_requested} onClick={() => cancel.mutate()}>
+        Cancel
+      </Button>
+    </>
+  );
+}
+
+function useNow(): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = window.setInterval(() => setNow(Date.now()), 500);
+    return () => window.clearInterval(timer);
+  }, []);
+  return now;
+}

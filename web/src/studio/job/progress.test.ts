@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { barOf, placeText } from "./progress";
+
+const running = { status: "processing" } as const;
+
+describe("the bar", () => {
+  it("shows real steps where a worker has told them", () => {
+    const bar = barOf(running, { fraction: 0.384, step: 7, steps: 24, node: "ImageScale" }, { ran: 9, expectedS: 3 });
+    expect(bar).toEqual({ percent: 38, real: true, label: "38%", detail: "ImageScale · step 7 of 24" });
+  });
+  it("guesses by past times, says so, and never reaches the end by itself", () => {
+    expect(barOf(running, null, { ran: 5, expectedS: 10 })).toMatchObject({ percent: 46, real: false, label: "about 5 s left" });
+    expect(barOf(running, null, { ran: 500, expectedS: 10 })).toMatchObject({ percent: 92, real: false, label: "longer than usual" });
+    expect(barOf(running, null, { ran: null, expectedS: null })).toMatchObject({ real: false, label: "Starting" });
+  });
+});
+
+describe("the place in the queue", () => {
+  it.each([
+    [null, "In the queue."],
+    [{ position: 1, position_is_at_least: false, estimated_start_s: 4 }, "Next in the queue, starts in about 4 s."],
+    [{ position: 30, position_is_at_least: true, estimated_start_s: 120 }, "Place 30 or later in the queue, starts in about 2 min."],
+    [{ position: 1, position_is_at_least: false, estimated_start_s: null }, "Next in the queue. No worker can run it right now; it waits until one can."],
+  ])("is said in words: %#", (queue, text) => {
+    expect(placeText(queue)).toBe(text);
+  });
+});

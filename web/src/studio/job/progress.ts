@@ -1,0 +1,29 @@
+/** What the bar shows. Real steps where a worker has told them; otherwise a guess that says that it is one. */
+import type { JobView, QueueView } from "@/client";
+import { secondsText } from "@/parts/amounts";
+import type { Running } from "./useJob";
+
+export type Bar = { percent: number; real: boolean; label: string; detail: string };
+// A guess never reaches the end: only the end does.
+const GUESS_MAX = 0.92;
+
+export function barOf(job: Pick<JobView, "status">, running: Running | null, { ran, expectedS }: { ran: number | null; expectedS: number | null }): Bar {
+  if (job.status === "queued") return { percent: 0, real: false, label: "", detail: "" };
+  if (running !== null && running.fraction !== null) {
+    const percent = Math.round(running.fraction * 100);
+    const step = running.step !== null && running.steps !== null ? `step ${running.step} of ${running.steps}` : null;
+    return { percent, real: true, label: `${percent}%`, detail: [running.node, step].filter(Boolean).join(" · ") || "At work" };
+  }
+  const detail = running?.node ?? "A worker has taken it";
+  if (ran === null || expectedS === null || expectedS <= 0) return { percent: 4, real: false, label: "Starting", detail };
+  const fraction = Math.min(ran / expectedS, 1) * GUESS_MAX;
+  const left = expectedS - ran;
+  return { percent: Math.round(fraction * 100), real: false, label: left > 0 ? `about ${secondsText(left)} left` : "longer than usual", detail };
+}
+
+export function placeText(queue: QueueView | null): string {
+  if (queue === null) return "In the queue.";
+  const place = queue.position === 1 ? "Next in the queue" : `Place ${queue.position}${queue.position_is_at_least ? " or later" : ""} in the queue`;
+  if (queue.estimated_start_s === null) return `${place}. No worker can run it right now; it waits until one can.`;
+  return `${place}, starts in about ${secondsText(queue.estimated_start_s)}.`;
+}

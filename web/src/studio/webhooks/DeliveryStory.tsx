@@ -1,0 +1,48 @@
+import { Button, Code, Drawer, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { IconRefresh } from "@tabler/icons-react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { replayDelivery } from "@/client";
+import { getDeliveryOptions } from "@/client/@tanstack/react-query.gen";
+import { Ago } from "@/parts/Ago";
+import { tellDone } from "@/parts/ConfirmAction";
+import { Problem } from "@/parts/Problem";
+import { StatusBadge } from "@/parts/StatusBadge";
+
+export function DeliveryStory({ deliveryId, close, changed }: { deliveryId: string | null; close: () => void; changed: () => void }) {
+  return (
+    <Drawer opened={deliveryId !== null} onClose={close} position="right" size="lg" title="Delivery">
+      {deliveryId !== null && <Story deliveryId={deliveryId} changed={changed} />}
+    </Drawer>
+  );
+}
+
+function Story({ deliveryId, changed }: { deliveryId: string; changed: () => void }) {
+  const path = { delivery_id: deliveryId };
+  const found = useQuery({ ...getDeliveryOptions({ path }), refetchInterval: ({ state }) => (state.data?.delivery.ended_at === null ? 2_000 : false) });
+  const replay = useMutation({
+    mutationFn: () => replayDelivery({ path, throwOnError: true }),
+    onSuccess: () => { void found.refetch(); changed(); tellDone("It is sent again."); },
+  });
+  if (found.isError) return <Problem problem={found.error} again={() => void found.refetch()} />;
+  if (!found.data) return <Skeleton h={240} />;
+  const { delivery, attempts, payload } = found.data;
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Group gap="xs"><StatusBadge status={delivery.status} /><Text className="mono">{delivery.event_type}</Text></Group>
+        <Button leftSection={<IconRefresh size={16} />} loading={replay.isPending} onClick={() => replay.mutate()}>Send again</Button>
+      </Group>
+      {replay.isError && <Problem problem={replay.error} />}
+      <Title order={3} size="h4">Tries</Title>
+      {attempts.length === 0 && <Text size="sm" className="quiet">None yet.</Text>}
+      {attempts.map((each) => (
+        <Group key={each.number} justify="space-between" wrap="nowrap" align="start">
+          <Text size="sm">{each.number}. {each.response_status !== null ? `answered ${each.response_status}` : (each.error ?? "no answer")}</Text>
+          <Text size="sm" className="quiet">{each.duration_ms} ms · <Ago at={each.created_at} /></Text>
+        </Group>
+      ))}
+      <Title order={3} size="h4">What was sent</Title>
+      <Code block tabIndex={0}>{JSON.stringify(payload, null, 2)}</Code>
+    </Stack>
+  );
+}

@@ -1,0 +1,68 @@
+import { Alert, Anchor, Button, Group, Skeleton } from "@mantine/core";
+import { IconArrowLeft, IconMoodEmpty } from "@tabler/icons-react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { faultOf } from "@/app/errors";
+import { changeWebhook, deleteWebhook, rotateWebhookSecret, sendTestEvent, type EndpointView } from "@/client";
+import { getDeliveriesQueryKey, getWebhookOptions, getWebhookQueryKey, getWebhooksQueryKey } from "@/client/@tanstack/react-query.gen";
+import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
+import { EmptyState } from "@/parts/EmptyState";
+import { PageHead } from "@/parts/PageHead";
+import { Problem } from "@/parts/Problem";
+import { Secret } from "@/parts/Secret";
+import { Deliveries } from "./Deliveries";
+import classes from "./Webhooks.module.css";
+import { Standing } from "./WebhooksPage";
+
+export function EndpointPage() {
+  const { endpointId = "" } = useParams({ strict: false });
+  const found = useQuery(getWebhookOptions({ path: { endpoint_id: endpointId } }));
+  if (found.data) return <Endpoint endpoint={found.data} />;
+  if (found.isError && ["not_found", "invalid_request"].includes(faultOf(found.error).code)) {
+    return <EmptyState icon={IconMoodEmpty} title="There is no such address"><Anchor component={Link} to="/webhooks">See all addresses</Anchor></EmptyState>;
+  }
+  return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={240} aria-label="Loading" />;
+}
+
+function Endpoint({ endpoint }: { endpoint: EndpointView }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const path = { endpoint_id: endpoint.id };
+  const changed = () => {
+    void queries.invalidateQueries({ queryKey: getWebhookQueryKey({ path }) });
+    void queries.invalidateQueries({ queryKey: getWebhooksQueryKey() });
+    void queries.invalidateQueries({ queryKey: getDeliveriesQueryKey({ path }) });
+  };
+  const test = useMutation({ mutationFn: () => sendTestEvent({ path, throwOnError: true }), onSuccess: () => { changed(); tellDone("A test is on its way."); } });
+  const rotate = useMutation({ mutationFn: async () => (await rotateWebhookSecret({ path, throwOnError: true })).data });
+  const turn = (is_active: boolean) => changeWebhook({ path, body: { is_active }, throwOnError: true }).then(changed);
+  return (
+    <>
+      <Anchor component={Link} to="/webhooks" size="sm" underline="never" className={classes.back}><IconArrowLeft size={15} aria-hidden /> Webhooks</Anchor>
+      <PageHead title={endpoint.url} text={<Group gap="xs" component="span"><Standing endpoint={endpoint} />{endpoint.description || "No description"}</Group>}>
+        <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>Send a test</Button>
+        {endpoint.is_active ? (
+          <ConfirmAction label="Pause" question="Pause this address?" text="Events of the meantime are not sent to it later." done="Paused." act={() => turn(false)} undo={() => turn(true)} />
+        ) : (
+          <Button onClick={() => void turn(true)}>Resume</Button>
+        )}
+        <ConfirmAction label="New secret" question="Make a new secret?" text="Deliveries are signed with it from now on. Give it to your program at once." done="There is a new secret." act={() => rotate.mutateAsync()} />
+        <ConfirmAction
+          label="Delete"
+          question="Delete this address?"
+          text="It is told nothing any more, and its deliveries are forgotten."
+          done="Deleted."
+          act={async () => {
+            await deleteWebhook({ path, throwOnError: true });
+            await queries.invalidateQueries({ queryKey: getWebhooksQueryKey() });
+            void navigate({ to: "/webhooks" });
+          }}
+        />
+      </PageHead>
+      {endpoint.disabled_reason && <Alert color="orange" mb="md" title="It was paused for you">{endpoint.disabled_reason}</Alert>}
+      {test.isError && <Problem problem={test.error} />}
+      {rotate.data && <Secret value={rotate.data.secret} text="The new secret" />}
+      <Deliveries endpointId={endpoint.id} />
+    </>
+  );
+}

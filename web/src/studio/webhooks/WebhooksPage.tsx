@@ -1,0 +1,50 @@
+import { Badge, Button, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconPlus, IconWebhook } from "@tabler/icons-react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { EndpointView } from "@/client";
+import { getWebhooksOptions, getWebhooksQueryKey } from "@/client/@tanstack/react-query.gen";
+import { Ago } from "@/parts/Ago";
+import { EmptyState } from "@/parts/EmptyState";
+import { PageHead } from "@/parts/PageHead";
+import { Problem } from "@/parts/Problem";
+import { NewEndpoint } from "./NewEndpoint";
+import classes from "./Webhooks.module.css";
+
+export function WebhooksPage() {
+  const [adding, { open, close }] = useDisclosure();
+  const queries = useQueryClient();
+  const found = useQuery(getWebhooksOptions({ query: { limit: 100 } }));
+  const endpoints = found.data?.endpoints ?? [];
+  return (
+    <>
+      <PageHead title="Webhooks" text="Addresses of yours that are told what happens, signed and tried again until they answer.">
+        <Button leftSection={<IconPlus size={16} />} onClick={open}>Add an address</Button>
+      </PageHead>
+      {found.isError && <Problem problem={found.error} again={() => void found.refetch()} />}
+      {found.isPending && <Skeleton h={160} />}
+      {found.data && endpoints.length === 0 && <EmptyState icon={IconWebhook} title="Nobody is told yet" text="Add an address, and each job's end is POSTed to it." />}
+      <Stack gap="sm" component="ul" p={0} m={0}>{endpoints.map((each) => <Row key={each.id} endpoint={each} />)}</Stack>
+      <NewEndpoint opened={adding} close={close} made={() => void queries.invalidateQueries({ queryKey: getWebhooksQueryKey() })} />
+    </>
+  );
+}
+
+function Row({ endpoint }: { endpoint: EndpointView }) {
+  return (
+    <li className={classes.item}>
+      <Link to="/webhooks/$endpointId" params={{ endpointId: endpoint.id }} className={`surface ${classes.row}`}>
+        <div className={classes.words}>
+          <Text fw={600} truncate>{endpoint.url}</Text>
+          <Text size="sm" className="quiet" truncate>{endpoint.description || (endpoint.event_types?.join(", ") ?? "all kinds of events")} · added <Ago at={endpoint.created_at} /></Text>
+        </div>
+        <Group><Standing endpoint={endpoint} /></Group>
+      </Link>
+    </li>
+  );
+}
+
+export function Standing({ endpoint }: { endpoint: EndpointView }) {
+  return endpoint.is_active ? <Badge variant="light" color="green" tt="none">active</Badge> : <Badge variant="light" color="orange" tt="none">paused</Badge>;
+}
