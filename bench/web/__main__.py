@@ -24,7 +24,7 @@ from comfyfleet.bootstrap import OPERATOR_EMAIL
 from tests.server import ServerProcess, free_port
 
 NAME = "web"
-VISITOR, PASSWORD = "user-0@example.com", "a password for measurements"  # noqa: S105 nobody's
+VISITOR, PASSWORD = "user-0@example.com", "a password for measurements"
 FIGURES = ("load", "history", "tree", "timeline")
 
 
@@ -41,7 +41,7 @@ async def furnish(ground: Ground, scale: Scale, progress: Progress) -> tuple[dic
     task = progress.add_task("filling the databases", total=None)
     await migrate(ground)
     async with open_pipeline(ground, NAME) as (studio, house, pipeline, _):
-        run_id = await start_run(studio, house, pipeline, 1, variants=5, top=20, concurrency=5)
+        run_id = await start_run(studio, house, pipeline, 0, variants=5, top=20, concurrency=5)
         await add_tree(studio, house, user_id(0), run_id, scale.pictures)
         add_jobs(studio, user_id(0), scale.jobs)
         add_day(studio, workers=scale.workers, rows=scale.blocks)
@@ -106,8 +106,8 @@ def measure(
             report.add({f"{what}_fps": moved, f"{what}_empty_fps": empty})
             progress.update(task, total=1, completed=1)
     report.notes.append(
-        "Chromium without a GPU; frames by requestAnimationFrame, with a wheel turn or a scroll in each, in turns with an"
-        " empty page; first_load_kb: document, scripts and styles of the first page, gzipped; history_ms: from the click"
+        "Chromium without a GPU; frames by requestAnimationFrame, a turn of the wheel or a scroll in each, in turns with"
+        " an empty page; first_load_kb: document, scripts and styles of the first page; history_ms: from the click"
     )
 
 

@@ -30,8 +30,9 @@ FRAMES = """async ([seconds, what]) => {
   const box = tree?.getBoundingClientRect();
   const acts = {
     nothing: () => {},
-    tree: (n) => tree.dispatchEvent(new WheelEvent('wheel', { bubbles: true, cancelable: true,
-      deltaY: Math.floor(n / 45) % 2 ? 40 : -40, clientX: box.x + box.width * 0.4, clientY: box.y + box.height * 0.5 })),
+    tree: (n) => tree.dispatchEvent(new WheelEvent('wheel', {
+      bubbles: true, cancelable: true, deltaY: Math.floor(n / 45) % 2 ? 40 : -40,
+      clientX: box.x + box.width * 0.4, clientY: box.y + box.height * 0.5 })),
     timeline: (n) => { scroller.scrollTop += Math.floor(n / 60) % 2 ? -24 : 24; },
   };
   let frames = 0;
@@ -108,7 +109,7 @@ class Visitor:
                         window.clickedAt = performance.now(); look(); }, { once: true }); }"""
                 )
                 page.locator('nav a[href="/history"]').click()
-                page.wait_for_function("window.shownAt")
+                page.wait_for_function("() => window.shownAt")
                 found.append(float(page.evaluate("window.shownAt - window.clickedAt")))
         return median(found)
 
@@ -119,7 +120,7 @@ class Visitor:
             blank = context.new_page()
             blank.goto(f"{self._url}/healthz")
             self._open(page, path)
-            page.wait_for_function(ready)
+            page.wait_for_function(f"() => {ready}")
             for _ in range(repetitions):
                 blank.bring_to_front()
                 empty.append(float(blank.evaluate(FRAMES, [seconds, "nothing"])))
@@ -130,7 +131,7 @@ class Visitor:
     def _open(self, page: Page, path: str) -> None:
         page.add_init_script(WATCH)
         page.goto(f"{self._url}{path}")
-        page.wait_for_function("window.answeredAt")
+        page.wait_for_function("() => window.answeredAt")
 
 
 @contextmanager

@@ -50,7 +50,6 @@ SELECT md5('worker' || n)::uuid, 'gpu-' || n, 'fleet', 'approved', true, false, 
  '["self_hosted"]', 1, 0, '127.0.0.1', 0, now(), now() FROM generate_series(0, %(workers)s - 1) n""".replace(
     "{{}}", "{}"
 )
-LANES = """SELECT id FROM lanes LIMIT 1"""
 # Each worker is busy for nine tenths of the day, one block after the other.
 BLOCK = """generate_series(0, %(rows)s - 1) n CROSS JOIN LATERAL (SELECT 86400.0 * %(workers)s / %(rows)s AS each_s,
  n / %(workers)s AS at) e CROSS JOIN LATERAL (SELECT now() - interval '24 hours' + e.at * e.each_s * interval '1 s'
