@@ -33,7 +33,7 @@ class Board:
     @classmethod
     async def set_up(cls, client: Client, house: House, **given: Any) -> "Board":
         studio = await Studio.open(house)
-        board = cls(client, studio, await studio.start(concurrency=4, **given))
+        board = cls(client, studio, await studio.start(**{"concurrency": 4, **given}))
         await studio.advance()
         return board
 
@@ -123,15 +123,17 @@ async def test_thumbs_are_drawn_before_anybody_asks(client: Client, house: House
     assert all([await house.store.head(key) for key in keys])
 
 
-async def test_the_next_pair_leaves_out_those_on_the_table(client: Client, house: House) -> None:
-    board = await Board.set_up(client, house, variants=4)
+@pytest.mark.parametrize("variants", [2, 3, 8])
+async def test_the_next_pair_is_another_one(client: Client, house: House, variants: int) -> None:
+    board = await Board.set_up(client, house, variants=variants, concurrency=8)
     await board.finish()
     path = f"/api/pipeline-runs/{board.run_id}/pair"
     for _ in range(5):
         now = {each["id"] for each in (await board.ask(path)).json()["pair"]}
         following = {each["id"] for each in (await board.ask(path, beside=list(now))).json()["pair"]}
         assert len(following) == 2
-        assert not now & following
+        assert (now == following) == (variants == 2)
+        assert not (variants == 8 and now & following)
 
 
 async def test_a_run_as_one_zip(client: Client, house: House) -> None:

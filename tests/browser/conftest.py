@@ -92,7 +92,7 @@ class Watched:
         self.page.evaluate(AXE.read_text())
         found: Any = self.page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
         serious = [
-            f"{each['id']}: {each['help']} at {[node['target'] for node in each['nodes']][:3]}"
+            f"{each['id']}: {each['help']} at {[node['html'][:200] for node in each['nodes']][:3]}"
             for each in found["violations"]
             if each["impact"] in ("serious", "critical")
         ]
@@ -150,12 +150,15 @@ class Studio:
         # A `__Host-` cookie is taken from https only; it is sent to localhost all the same.
         url = self.url.replace("http:", "https:")
         return {"name": name, "value": value, "url": url, "httpOnly": True, "secure": True, "sameSite": "Lax"}
+<<<<<<< HEAD
 
     def asking(self, path: str, method: str = "POST", **body: Any) -> Any:
         """As an operator, behind the back of whoever looks at a page."""
         answer = httpx2.request(method, f"{self.server.url}{path}", headers=self.server.operator, json=body or None)
         assert answer.status_code < 300, answer.text
         return answer.json() if answer.content else None
+=======
+>>>>>>> board
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from comfyfleet.pipelines.tree.read import read_candidate
 
 CONTENDERS_MAX = 200
 PAIRS_MAX = 2_000
+OTHERS_MIN = 6
 
 
 async def cast_vote(
@@ -71,7 +72,8 @@ async def next_pair(
 ) -> tuple[Candidate, Candidate] | None:
     """Whose comparison tells most. None: there are not two to compare.
 
-    `beside`: those that are being compared now; their vote has not come yet, so others are chosen where there are two.
+    `beside`: the two that are being compared now; their vote has not come yet. Others are chosen, but never the same
+    two again while there is a third.
     """
     await read_run(tx, run_id, user_id)
     rows = await tx.all(sql.least_compared(run_id, position, rows=CONTENDERS_MAX))
@@ -80,10 +82,18 @@ async def next_pair(
         frozenset({row.winner_id, row.loser_id})
         for row in await tx.all(sql.newest_pairs(run_id, position, rows=PAIRS_MAX))
     }
-    free = [each for each in found.values() if each.id not in beside]
-    chosen = free if len(free) >= 2 else list(found.values())
-    pair = choose_pair([Contender(each.id, each.elo, each.votes) for each in chosen], seen, rng)
+    contenders = [Contender(each.id, each.elo, each.votes) for each in found.values()]
+    pair = choose_pair(_free(contenders, beside, rng), seen, rng)
     return None if pair is None else (found[pair[0].id], found[pair[1].id])
+
+
+def _free(contenders: list[Contender], beside: Collection[CandidateId], rng: random.Random) -> list[Contender]:
+    """Of a few, one of the two stays in: were both left out, the same pairs would come again and again."""
+    others = [each for each in contenders if each.id not in beside]
+    if len(others) >= OTHERS_MIN or len(contenders) <= 2:
+        return others if len(contenders) > 2 else contenders
+    kept = [each for each in contenders if each.id in beside]
+    return [*others, *rng.sample(kept, min(1, len(kept)))]
 
 
 async def _cast_before(

@@ -19,7 +19,7 @@ export function CandidateDrawer({ run, leaves, id, open }: { run: RunView; leave
   const leaf = leaves.find((each) => each.id === id);
   const title = leaf ? (run.steps[leaf.position]?.name ?? "Candidate") : "Candidate";
   return (
-    <Drawer opened={id !== null} onClose={() => open(null)} position="right" size="lg" title={title} closeButtonProps={{ "aria-label": "Close" }}>
+    <Drawer opened={id !== null} onClose={() => open(null)} position="right" size="lg" title={title}>
       {leaf && <Opened key={leaf.id} run={run} leaves={leaves} leaf={leaf} open={open} />}
     </Drawer>
   );

@@ -1,5 +1,5 @@
 /** One step: its gate, its votes, and its candidates as a list; the tree for those who do not see it. */
-import { Button, SegmentedControl, Stack, Text, Title } from "@mantine/core";
+import { Button, SegmentedControl, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
 import { IconArrowsLeftRight } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -50,9 +50,9 @@ export function StepPanel({ run, leaves, buds, position, choose, open }: {
       <ol className={classes.list} aria-label={`Candidates of ${step.name}, the best first`}>
         {listed.slice(0, LISTED).map((leaf, index) => (
           <li key={leaf.id}>
-            <button type="button" className={classes.item} data-chosen={looks.get(leaf.id)?.isChosen} onClick={() => open(leaf.id)} aria-label={described(leaf, index, looks.get(leaf.id)?.isChosen ?? false)}>
+            <button type="button" className={classes.item} data-chosen={looks.get(leaf.id)?.isChosen} onClick={() => open(leaf.id)}>
               <Thumb url={leaf.thumb_url} alt="" dim={!isAlive(leaf)} />
-              <span className={`${classes.words} numbers`}><span>{isAlive(leaf) ? `#${index + 1}` : "out"}</span><span className="quiet">{leaf.votes > 0 ? Math.round(leaf.elo) : ""}</span></span>
+              <span className={`${classes.words} numbers`}><span>{isAlive(leaf) ? `#${index + 1}` : "out"}<VisuallyHidden>{described(leaf, looks.get(leaf.id)?.isChosen ?? false)}</VisuallyHidden></span><span className="quiet">{leaf.votes > 0 ? Math.round(leaf.elo) : ""}</span></span>
             </button>
           </li>
         ))}
@@ -71,7 +71,6 @@ function counted(alive: number, made: number, underWay: number, failures: number
   return words.join(" · ");
 }
 
-function described(leaf: LeafView, index: number, isChosen: boolean): string {
-  const place = isAlive(leaf) ? `Number ${index + 1}` : "Rejected";
-  return `${place}, Elo ${Math.round(leaf.elo)}, ${leaf.votes} votes${isChosen ? ", goes on" : ""}`;
+function described(leaf: LeafView, isChosen: boolean): string {
+  return `${isChosen ? ", goes on" : ""}${leaf.votes > 0 ? `, ${leaf.votes} votes, Elo` : ""}`;
 }

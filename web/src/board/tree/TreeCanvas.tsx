@@ -42,7 +42,11 @@ export function TreeCanvas({ run, leaves, buds, selected, select, open }: Props)
     if (!node) return;
     const on = (what: "select" | "open" | "hover") => (id: string | null) => heard(what, id);
     const made = new Stage(node, { select: on("select"), open: on("open"), hover: on("hover") });
-    const pictures = new Thumbs(made.ask);
+    const pictures = new Thumbs(() => {
+      // For whoever waits until all of them are there.
+      node.dataset.drawn = String(pictures.count);
+      made.ask();
+    });
     [stage.current, thumbs.current] = [made, pictures];
     return () => {
       made.close();

@@ -27,8 +27,8 @@ export class Thumbs {
     return this.broken.has(url);
   }
 
-  get pending(): number {
-    return this.wanted.size + this.underWay;
+  get count(): number {
+    return this.drawn.size;
   }
 
   want(urls: string[], inSight: () => string[]): void {

@@ -1,5 +1,5 @@
 /** Which of the two? Two keys, and the next pair is there already. */
-import { Anchor, Button, Group, Kbd, Skeleton, Text } from "@mantine/core";
+import { Anchor, Button, Group, Kbd, Skeleton, Text, VisuallyHidden } from "@mantine/core";
 import { IconArrowBackUp, IconScale } from "@tabler/icons-react";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useSyncExternalStore } from "react";
@@ -69,10 +69,10 @@ function Table({ run, position }: { run: RunView; position: number }) {
 
 function Choice({ candidate, side, choose }: { candidate: CandidateView; side: 0 | 1; choose: () => void }) {
   return (
-    <button type="button" className={classes.choice} onClick={choose} aria-label={side === 0 ? "The left one is better" : "The right one is better"} data-candidate={candidate.id}>
+    <button type="button" className={classes.choice} onClick={choose} data-candidate={candidate.id}>
       {candidate.url ? <img className={classes.picture} src={candidate.url} alt="" /> : <Text className="quiet" m="auto">Its picture is gone</Text>}
       <span className={classes.words}>
-        <Text component="span" size="sm" fw={600}>{side === 0 ? "Left" : "Right"}</Text>
+        <Text component="span" size="sm" fw={600}>{side === 0 ? "Left" : "Right"}<VisuallyHidden> is better,</VisuallyHidden></Text>
         <Group gap="xs" component="span"><Text component="span" size="xs" className="quiet numbers">{candidate.votes} {candidate.votes === 1 ? "vote" : "votes"}</Text></Group>
       </span>
     </button>
