@@ -150,15 +150,12 @@ class Studio:
         # A `__Host-` cookie is taken from https only; it is sent to localhost all the same.
         url = self.url.replace("http:", "https:")
         return {"name": name, "value": value, "url": url, "httpOnly": True, "secure": True, "sameSite": "Lax"}
-<<<<<<< HEAD
 
     def asking(self, path: str, method: str = "POST", **body: Any) -> Any:
         """As an operator, behind the back of whoever looks at a page."""
         answer = httpx2.request(method, f"{self.server.url}{path}", headers=self.server.operator, json=body or None)
         assert answer.status_code < 300, answer.text
         return answer.json() if answer.content else None
-=======
->>>>>>> board
 
 
 @pytest.fixture(scope="session")
