@@ -8,10 +8,12 @@ import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
 from typing import Any, Literal
+from uuid import UUID
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -41,27 +43,32 @@ class Prober:
     def __init__(self, rules: MediaRules) -> None:
         self.rules = rules
         self._turns = asyncio.Semaphore(rules.probes_max)
+        # Of one owner half of them at most: who sends what takes long to look at keeps nobody else waiting.
+        self._turns_each = max(1, rules.probes_max // 2)
+        self._turns_of: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
 
-    async def probe(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> Looked:
+    async def probe(
+        self, read: Read, *, size_bytes: int, media_type: str, field: str, owner: UUID | None = None
+    ) -> Looked:
         """`read(offset, count)` gives the file's bytes. Raises `MediaRefused`, which names the field, when the
         file is at fault; `ProbeOverdue` or `MediaToolsMissing` when it may not be."""
         job = {"task": "probe", "media_type": media_type, "size_bytes": size_bytes}
-        found = await self._in_turn(job, read, field=field)
+        found = await self._in_turn(job, read, field=field, owner=owner)
         assert isinstance(found, Looked)  # noqa: S101 it was asked to look
         return found
 
     async def score(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> Scored:
         """Of a picture. Raises as `probe` does."""
         job = {"task": "score", "media_type": media_type, "size_bytes": size_bytes}
-        found = await self._in_turn(job, read, field=field)
+        found = await self._in_turn(job, read, field=field, owner=None)
         assert isinstance(found, Scored)  # noqa: S101 it was asked to score
         return found
 
-    async def _in_turn(self, job: dict[str, Any], read: Read, *, field: str) -> Looked | Scored:
+    async def _in_turn(self, job: dict[str, Any], read: Read, *, field: str, owner: UUID | None) -> Looked | Scored:
         require_type(await read(0, min(job["size_bytes"], HEAD_BYTES)), job["media_type"], field=field)
         if not has_tools(job["task"]):
             raise MediaToolsMissing
-        async with self._turn():
+        async with self._turn(owner):
             try:
                 async with asyncio.timeout(self.rules.probe_s):
                     return await self._look({**job, "rules": asdict(self.rules)}, read, field=field)
@@ -69,16 +76,23 @@ class Prober:
                 raise ProbeOverdue from None
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(self.rules.probe_s * TURNS_WAITED_MAX):
-                await self._turns.acquire()
-        except TimeoutError:
-            raise ProbeOverdue from None
-        try:
+    async def _turn(self, owner: UUID | None) -> AsyncIterator[None]:
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(self.rules.probe_s * TURNS_WAITED_MAX):
+                    if owner is not None:
+                        await held.enter_async_context(self._own_turns(owner))
+                    await held.enter_async_context(self._turns)
+            except TimeoutError:
+                raise ProbeOverdue from None
             yield
-        finally:
-            self._turns.release()
+
+    def _own_turns(self, owner: UUID) -> asyncio.Semaphore:
+        """Remembered as long as somebody holds one, or waits for one."""
+        own = self._turns_of.get(owner)
+        if own is None:
+            own = self._turns_of[owner] = asyncio.Semaphore(self._turns_each)
+        return own
 
     async def _look(self, job: dict[str, Any], read: Read, *, field: str) -> Looked | Scored:
         async with _looking(json.dumps(job)) as process:

@@ -80,6 +80,7 @@ class Inbox:
             size_bytes=file.size_bytes,
             media_type=file.media_type,
             field=received.field,
+            owner=self._home.tenant_id,
         )
         async with self._house.tenant_tx(self._home) as tx:
             return (await storage.confirm_upload(tx, file.id, self._user_id)).id
