@@ -29,6 +29,7 @@ from comfyfleet.api.validity import Validity
 from comfyfleet.api.worker import WorkerEndpoints
 from comfyfleet.api.worker.openapi import describe_worker_endpoints
 from comfyfleet.house import House
+from comfyfleet.kernel.turns import Turns
 from comfyfleet.storage.backends.local import LocalStore
 
 DESCRIPTION = "Run ComfyUI as a fleet. Errors are always `{error: {code, message, details}}`; codes are stable."
@@ -49,7 +50,7 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
     app.state.house, app.state.options, app.state.upkeep = house, options, upkeep
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
     app.state.validity = Validity()
-    app.state.uploads = asyncio.Semaphore(UPLOADS_MAX)
+    app.state.uploads = Turns(UPLOADS_MAX)
     app.router.routes.extend(_routes())
     if isinstance(house.store, LocalStore):
         app.include_router(objects_router(house.store, Depends(SignedUrl())))

@@ -8,16 +8,16 @@ import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
 from typing import Any, Literal
 from uuid import UUID
-from weakref import WeakValueDictionary
 
 import structlog
 
 from comfyfleet.kernel.errors import MediaRefused, MediaToolsMissing, ProbeOverdue
+from comfyfleet.kernel.turns import Turns
 from comfyfleet.media.channel import BLOCK_BYTES, HEADER, MESSAGE_BYTES_MAX, POSTER_BYTES_MAX, frame
 from comfyfleet.media.model import MIB, Looked, MediaRules, Scored
 from comfyfleet.media.sniff import HEAD_BYTES, require_type
@@ -42,10 +42,7 @@ class Prober:
 
     def __init__(self, rules: MediaRules) -> None:
         self.rules = rules
-        self._turns = asyncio.Semaphore(rules.probes_max)
-        # Of one owner half of them at most: who sends what takes long to look at keeps nobody else waiting.
-        self._turns_each = max(1, rules.probes_max // 2)
-        self._turns_of: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
+        self._turns = Turns(rules.probes_max)
 
     async def probe(
         self, read: Read, *, size_bytes: int, media_type: str, field: str, owner: UUID | None = None
@@ -68,31 +65,14 @@ class Prober:
         require_type(await read(0, min(job["size_bytes"], HEAD_BYTES)), job["media_type"], field=field)
         if not has_tools(job["task"]):
             raise MediaToolsMissing
-        async with self._turn(owner):
-            try:
-                async with asyncio.timeout(self.rules.probe_s):
-                    return await self._look({**job, "rules": asdict(self.rules)}, read, field=field)
-            except TimeoutError:
-                raise ProbeOverdue from None
-
-    @asynccontextmanager
-    async def _turn(self, owner: UUID | None) -> AsyncIterator[None]:
-        async with AsyncExitStack() as held:
-            try:
-                async with asyncio.timeout(self.rules.probe_s * TURNS_WAITED_MAX):
-                    if owner is not None:
-                        await held.enter_async_context(self._own_turns(owner))
-                    await held.enter_async_context(self._turns)
-            except TimeoutError:
-                raise ProbeOverdue from None
-            yield
-
-    def _own_turns(self, owner: UUID) -> asyncio.Semaphore:
-        """Remembered as long as somebody holds one, or waits for one."""
-        own = self._turns_of.get(owner)
-        if own is None:
-            own = self._turns_of[owner] = asyncio.Semaphore(self._turns_each)
-        return own
+        try:
+            async with (
+                self._turns.take(owner, within_s=self.rules.probe_s * TURNS_WAITED_MAX),
+                asyncio.timeout(self.rules.probe_s),
+            ):
+                return await self._look({**job, "rules": asdict(self.rules)}, read, field=field)
+        except TimeoutError:
+            raise ProbeOverdue from None
 
     async def _look(self, job: dict[str, Any], read: Read, *, field: str) -> Looked | Scored:
         async with _looking(json.dumps(job)) as process:
