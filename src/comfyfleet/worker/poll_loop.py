@@ -86,6 +86,7 @@ class PollLoop:
         self._tried = 0
         self._poll_id = str(uuid4())
         self._asked = False  # under this id, and the answer was not heard
+        self._hung_up_at_last = False
 
     def stop(self) -> None:
         self._stopping = True
@@ -98,6 +99,7 @@ class PollLoop:
                 await self._return_what_was_granted()
             elif (wish := await self._wish()) is not None:
                 await self._ask(wish)
+        self._hung_up_at_last = self._asked
         with suppress(TimeoutError):
             async with asyncio.timeout(GIVE_BACK_S):
                 while self._asked:
@@ -121,7 +123,9 @@ class PollLoop:
     def _next_poll(self) -> None:
         """One that was hung up, or whose reply was lost, is sent again under the same id: what was granted meanwhile
         comes then."""
-        self._poll_id, self._asked, self._tried = str(uuid4()), False, 0
+        self._asked, self._tried = False, 0
+        if not self._stopping:  # the last one may be asked for once more
+            self._poll_id = str(uuid4())
 
     async def _wish(self) -> Wish | None:
         """Waits for a change where nothing is wanted."""
@@ -234,6 +238,11 @@ class PollLoop:
         if job is not None and job.dispatch_id not in self._under_way:
             await self._give_back(job, "the worker leaves" if self._stopping else "its servers have gone")
         return None
+
+    async def return_what_came_late(self) -> None:
+        """After it was stopped."""
+        if self._hung_up_at_last:
+            await self._return_what_was_granted()
 
     async def _rest(self, problem: FleetError) -> None:
         self._tried += 1
