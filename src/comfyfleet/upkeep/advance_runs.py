@@ -104,6 +104,7 @@ async def _advance(
             )
         for job in found.jobs:
             house.live.changed(job.id, user_id=job.user_id)
+        house.live.changed_runs(run_ids)
         whole.looked_at += found.looked_at
         whole.left_due += found.left_due
         whole.to_score += found.to_score

@@ -97,6 +97,8 @@ class Scoring:
             )
             if opened:
                 await pipelines.record_scores(tx, run_id, _with_unique(ranked, choice.unique))
+        if opened:
+            self.house.live.changed_runs([run_id])
         if opened and self.on_opened is not None:
             self.on_opened()
 

@@ -6,14 +6,15 @@ import { sentenceOf } from "./errors";
 import { isOperator, signOut, type Me } from "./session";
 
 export function AccountMenu({ me }: { me: Me }) {
+  const initials = me.email.slice(0, 2).toUpperCase();
   return (
     <Group gap="xs" wrap="nowrap">
       {!isOperator(me) && <Balance />}
       <SchemeSwitch />
       <Menu position="bottom-end" width={240} shadow="md">
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size="lg" radius="xl" aria-label="Account">
-            <Avatar size={30} radius="xl" name={me.email} color="sun" />
+          <ActionIcon variant="subtle" color="gray" size="lg" radius="xl" aria-label={`Account, ${initials}`}>
+            <Avatar size={30} radius="xl" color="sun">{initials}</Avatar>
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
