@@ -147,7 +147,9 @@ class Studio:
         answer = httpx2.post(f"{self.server.url}/api/auth/login", json={"email": email, "password": PASSWORD})
         assert answer.status_code == 200, answer.text
         name, _, value = answer.headers["set-cookie"].split(";")[0].partition("=")
-        return {"name": name, "value": value, "url": self.url, "httpOnly": True, "secure": True, "sameSite": "Lax"}
+        # A `__Host-` cookie is taken from https only; it is sent to localhost all the same.
+        url = self.url.replace("http:", "https:")
+        return {"name": name, "value": value, "url": url, "httpOnly": True, "secure": True, "sameSite": "Lax"}
 
 
 @pytest.fixture(scope="session")
