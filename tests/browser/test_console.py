@@ -49,7 +49,7 @@ def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watche
     expect(page.get_by_role("alert")).to_contain_text("Export (API)")
     page.set_input_files("input[type=file]", graph)
     expect(page.get_by_label("Slug")).to_have_value("my-new-painting")
-    expect(page.get_by_text("What users may set")).to_be_visible()
+    expect(page.get_by_text("What users may set", exact=True)).to_be_visible()
     page.get_by_label("Users may set Steps").or_(page.get_by_label("Users may set steps")).uncheck(force=True)
     page.get_by_role("button", name="Register").click()
     expect(page.get_by_role("heading", level=1, name="My new painting")).to_be_visible()
@@ -177,5 +177,6 @@ def test_every_page_fits_every_screen_and_is_accessible(operator: Watched, studi
         for scheme, width in (("dark", 390), ("light", 1280)):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
             page.set_viewport_size({"width": width, "height": 900})
+            expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
             operator.require_accessible(f"{path} {width} {scheme}")
     operator.require_calm()

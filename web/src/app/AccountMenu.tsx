@@ -12,7 +12,7 @@ export function AccountMenu({ me }: { me: Me }) {
       <SchemeSwitch />
       <Menu position="bottom-end" width={240} shadow="md">
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size="lg" radius="xl" aria-label="Account">
+          <ActionIcon variant="subtle" color="gray" size="lg" radius="xl" aria-label={`Account of ${me.email}`}>
             <Avatar size={30} radius="xl" name={me.email} color="sun" />
           </ActionIcon>
         </Menu.Target>
