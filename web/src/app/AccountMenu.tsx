@@ -1,6 +1,6 @@
 import { ActionIcon, Avatar, Group, Menu, Text, Tooltip, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { IconBook, IconLogout, IconMoon, IconSun } from "@tabler/icons-react";
+import { IconBook, IconLogout, IconMoon, IconSun, IconUser } from "@tabler/icons-react";
 import { Balance } from "@/studio/wallet/Balance";
 import { sentenceOf } from "./errors";
 import { isOperator, signOut, type Me } from "./session";
@@ -12,8 +12,8 @@ export function AccountMenu({ me }: { me: Me }) {
       <SchemeSwitch />
       <Menu position="bottom-end" width={240} shadow="md">
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size="lg" radius="xl" aria-label={`Account of ${me.email}`}>
-            <Avatar size={30} radius="xl" name={me.email} color="sun" />
+          <ActionIcon variant="subtle" color="gray" size="lg" radius="xl" aria-label="Account">
+            <Avatar size={30} radius="xl" color="sun"><IconUser size={17} stroke={1.8} aria-hidden /></Avatar>
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
