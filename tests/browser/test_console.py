@@ -15,6 +15,7 @@ from tests.browser.conftest import DEMO, PASSWORD, ROOT, SCHEMES, WIDTHS, Studio
 
 PAINT = ROOT / "examples" / "paint.json"
 RUNS_WITHIN_MS = 60_000
+expect.set_options(timeout=20_000)
 WHOLE = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 
 
