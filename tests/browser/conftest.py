@@ -92,7 +92,7 @@ class Watched:
         self.page.evaluate(AXE.read_text())
         found: Any = self.page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
         serious = [
-            f"{each['id']}: {each['help']} at {[node['target'] for node in each['nodes']][:3]}"
+            f"{each['id']}: {each['help']} at {[node['html'][:200] for node in each['nodes']][:3]}"
             for each in found["violations"]
             if each["impact"] in ("serious", "critical")
         ]

@@ -262,7 +262,7 @@ def test_keys_and_webhooks_are_made_looked_at_and_ended(studio: Studio, demo: Wa
     page.get_by_role("button", name="New key").click()
     page.get_by_label("Name").fill("a nightly script")
     page.get_by_role("button", name="Make the key").click()
-    secret = page.get_by_role("dialog").locator("code").inner_text()
+    secret = page.get_by_role("dialog").locator("pre").inner_text()
     key = {"Authorization": f"Bearer {secret}"}
     assert httpx2.get(f"{studio.server.url}/api/wallet", headers=key).status_code == 200
     page.get_by_role("button", name="Done").click()

@@ -52,8 +52,8 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
     app.state.house, app.state.options, app.state.upkeep = house, options, upkeep
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
     app.state.validity, app.state.passes = Validity(), Passes()
-    app.state.overviews, app.state.fleet_watch = Overviews(), FleetWatch()
     app.state.page_rules = web.page_rules(house.store)
+    app.state.overviews, app.state.fleet_watch = Overviews(), FleetWatch()
     app.state.uploads = asyncio.Semaphore(UPLOADS_MAX)
     app.router.routes.extend(_routes())
     if isinstance(house.store, LocalStore):

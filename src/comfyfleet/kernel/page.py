@@ -33,10 +33,11 @@ class Page(Generic[T]):
     def cut(found: list[T], ids: list[UUID], request: PageRequest) -> "Page[T]":
         """`found` holds one row more than asked for when there is a further page."""
         more = len(found) > request.rows
-        return Page(found[: request.rows], _write_cursor(ids[request.rows - 1]) if more else None)
+        return Page(found[: request.rows], cursor_at(ids[request.rows - 1]) if more else None)
 
 
-def _write_cursor(last: UUID) -> str:
+def cursor_at(last: UUID) -> str:
+    """What comes after this row."""
     return base64.urlsafe_b64encode(last.bytes).rstrip(b"=").decode()
 
 

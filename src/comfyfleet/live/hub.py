@@ -1,6 +1,6 @@
 """Who hears what, inside one process: readers by topic, and the other processes that listen to it.
 
-A topic is the id of a job, or of a user whose jobs are watched.
+A topic is the id of a job or of a run, or of a user whose jobs and runs are watched.
 """
 
 import itertools

@@ -12,7 +12,7 @@ import structlog
 
 from comfyfleet.db import Database
 from comfyfleet.kernel.errors import DatabaseUnavailable, LimitReached
-from comfyfleet.kernel.ids import JobId, UserId, new_id
+from comfyfleet.kernel.ids import JobId, RunId, UserId, new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.live.hub import Hub
 from comfyfleet.live.link import Link
@@ -93,6 +93,10 @@ class Live:
         """A job was made, began or ended. Nothing is lost without this: those who watch look every two seconds."""
         self.hub.changed([job_id] if user_id is None else [job_id, user_id])
         self.states.hint(job_id)
+
+    def changed_runs(self, run_ids: Collection[RunId], *, user_id: UserId | None = None) -> None:
+        """Something of these runs may be new. `user_id`: whose, of one that was made just now."""
+        self.hub.changed(run_ids if user_id is None else [*run_ids, user_id])
 
     def _hear_hint(self, topic: UUID) -> None:
         self.hub.hear_hint(topic)

@@ -1,4 +1,4 @@
-"""Statements by which watched jobs are read, and by which replicas find each other."""
+"""Statements by which watched jobs and runs are read, and by which replicas find each other."""
 
 from functools import cache
 from typing import Any
@@ -8,11 +8,12 @@ import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
 from comfyfleet.db.scope import BOUND_TENANT
-from comfyfleet.db.tables import ai_job_dispatches, ai_jobs, effects, replicas
+from comfyfleet.db.tables import ai_job_dispatches, ai_jobs, effects, pipeline_run_steps, pipeline_runs, replicas
 from comfyfleet.dispatch.lifecycle import DispatchStatus
-from comfyfleet.kernel.ids import JobId, UserId, WorkflowId
+from comfyfleet.kernel.ids import JobId, RunId, UserId, WorkflowId
 
 j, d, e, r = ai_jobs, ai_job_dispatches, effects, replicas
+p, s = pipeline_runs, pipeline_run_steps
 
 WATCHED = (
     j.c.id,
@@ -82,6 +83,37 @@ def past_times(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
         sa.select(e.c.workflow_id, sa.func.avg(e.c.last_processing_time_seconds).label("past_s"))
         .where(e.c.workflow_id.in_(workflow_ids), e.c.last_processing_time_seconds.is_not(None))
         .group_by(e.c.workflow_id)
+    )
+
+
+# ── runs ────────────────────────────────────────────────────────────────────────────────────
+
+RUN = (
+    p.c.id,
+    p.c.status,
+    p.c.status_reason,
+    p.c.in_flight,
+    p.c.jobs_started,
+    p.c.jobs_max,
+    p.c.tokens_spent,
+    p.c.tokens_max,
+    p.c.ended_at,
+)
+
+
+def newest_runs_of(user_id: UserId, *, rows: int) -> sa.Select[Any]:
+    return (
+        sa.select(*RUN).where(p.c.tenant_id == BOUND_TENANT, p.c.user_id == user_id).order_by(p.c.id.desc()).limit(rows)
+    )
+
+
+def runs_of(user_id: UserId, run_ids: list[RunId]) -> sa.Select[Any]:
+    return sa.select(*RUN).where(p.c.tenant_id == BOUND_TENANT, p.c.user_id == user_id, p.c.id.in_(run_ids))
+
+
+def steps_of_runs(run_ids: list[RunId]) -> sa.Select[Any]:
+    return (
+        sa.select(*s.c).where(s.c.tenant_id == BOUND_TENANT, s.c.run_id.in_(run_ids)).order_by(s.c.run_id, s.c.position)
     )
 
 

@@ -12,7 +12,10 @@ PENDING_MAX = 256
 
 class Subscription:
     def __init__(self, *, previews: bool = True, kinds: frozenset[str] | None = None, home: UUID | None = None) -> None:
-        """`kinds`: None for all of them. `home`: the topic whose hints say that there is more to listen to."""
+        """`kinds`: None for all of them. `home`: the topic whose hints say that there is more to listen to.
+
+        `runs`: topics whose hints are kept, for the reader to look at them.
+        """
         self._previews, self._kinds, self._home = previews, kinds, home
         self._events: deque[Event] = deque()
         self._latest_previews: dict[UUID, Event] = {}
@@ -21,6 +24,8 @@ class Subscription:
         self.topics: set[UUID] = set()
         self.lost = 0
         self.hinted = False
+        self.runs: set[UUID] = set()
+        self.hinted_runs: set[UUID] = set()
         self.closed = False
 
     def put(self, event: Event) -> None:
@@ -45,6 +50,9 @@ class Subscription:
     def hint(self, topic: UUID) -> None:
         if topic == self._home:
             self.hinted = True
+            self._woken.set()
+        elif topic in self.runs:
+            self.hinted_runs.add(topic)
             self._woken.set()
 
     def wake(self) -> None:

@@ -14,7 +14,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from comfyfleet.media.model import Family, Looked, MediaRules, Unfit
-from comfyfleet.media.pictures import POSTER_SIDE, require_pixels, write_poster
+from comfyfleet.media.pictures import require_pixels, write_poster
 from comfyfleet.media.whole import iso_is_whole, matroska_is_whole
 
 FORMATS: dict[Family, str] = {"iso": "mov", "matroska": "matroska"}
@@ -44,7 +44,7 @@ def look_at_film(file: Any, family: Family, rules: MediaRules) -> Looked:
         require_pixels(frame.width, frame.height, rules)
         turned = frame.rotation % 180 != 0
         width, height = (frame.height, frame.width) if turned else (frame.width, frame.height)
-        return Looked(width, height, duration_s, _poster(frame))
+        return Looked(width, height, duration_s, _poster(frame, side=rules.poster_side))
 
 
 def _film_in(container: InputContainer) -> VideoStream:
@@ -97,8 +97,8 @@ def _frame_of(container: InputContainer, stream: VideoStream, *, at_s: float) ->
     raise Unfit("has no frame that can be decoded")
 
 
-def _poster(frame: VideoFrame) -> bytes:
-    scale = min(1.0, POSTER_SIDE / max(frame.width, frame.height))
+def _poster(frame: VideoFrame, *, side: int) -> bytes:
+    scale = min(1.0, side / max(frame.width, frame.height))
     small: Any = frame.reformat(
         width=max(1, round(frame.width * scale)), height=max(1, round(frame.height * scale)), format="rgb24"
     )

@@ -33,7 +33,10 @@ def kind_of(media_type: str) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class MediaRules:
-    """`pixels_max` is per picture or frame. Time and memory are those of the process that looks."""
+    """`pixels_max` is per picture or frame. Time and memory are those of the process that looks.
+
+    `poster_side`: the longer one of the small copy that it makes.
+    """
 
     pixels_max: int = 64_000_000
     duration_s_max: float = 600.0
@@ -41,6 +44,7 @@ class MediaRules:
     probe_s: float = 20.0
     probe_memory_bytes: int = 1024 * MIB
     probes_max: int = 2
+    poster_side: int = 640
 
 
 @dataclass(frozen=True, slots=True)

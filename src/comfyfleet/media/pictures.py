@@ -18,7 +18,6 @@ from PIL import (  # noqa: F401
 from comfyfleet.media.model import Family, Looked, MediaRules, Unfit
 
 FORMATS: dict[Family, list[str]] = {"png": ["PNG"], "jpeg": ["JPEG", "MPO"], "webp": ["WEBP"], "gif": ["GIF"]}
-POSTER_SIDE = 640
 POSTER_QUALITY = 80
 SIDE_MAX = 65_535
 
@@ -36,7 +35,7 @@ def look_at_picture(file: Any, family: Family, rules: MediaRules) -> Looked:
         require_pixels(picture.width, picture.height, rules)
         turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         width, height = (picture.height, picture.width) if turned else picture.size
-        picture.thumbnail((POSTER_SIDE, POSTER_SIDE))
+        picture.thumbnail((rules.poster_side, rules.poster_side))
         return Looked(width, height, None, write_poster(ImageOps.exif_transpose(picture)))
 
 

@@ -9,7 +9,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -22,6 +22,8 @@ from comfyfleet.media.sniff import HEAD_BYTES, require_type
 
 # Of a film its index and a few frames are read; of a recording without an index, all of it up to here.
 READ_BYTES_MAX = 512 * MIB
+# The longer side of a thumb: sharp enough for a card in a list, and a thousand of them are a few megabytes.
+THUMB_SIDE = 256
 # How long an upload may wait for its turn, in turns.
 TURNS_WAITED_MAX = 3
 TOOLS = {"probe": ("av", "PIL"), "score": ("numpy", "PIL")}
@@ -41,6 +43,8 @@ class Prober:
     def __init__(self, rules: MediaRules) -> None:
         self.rules = rules
         self._turns = asyncio.Semaphore(rules.probes_max)
+        # A page full of pictures asks for many at once: an upload waits for one of them at most.
+        self._thumb_turns = asyncio.Semaphore(1)
 
     async def probe(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> Looked:
         """`read(offset, count)` gives the file's bytes. Raises `MediaRefused`, which names the field, when the
@@ -50,6 +54,14 @@ class Prober:
         assert isinstance(found, Looked)  # noqa: S101 it was asked to look
         return found
 
+    async def thumb(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> bytes:
+        """A small copy of a picture, or of a frame of a film, as WebP. Raises as `probe` does."""
+        job = {"task": "probe", "media_type": media_type, "size_bytes": size_bytes}
+        async with self._thumb_turns:
+            found = await self._in_turn(job, read, field=field, rules=replace(self.rules, poster_side=THUMB_SIDE))
+        assert isinstance(found, Looked)  # noqa: S101 it was asked to look
+        return found.poster
+
     async def score(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> Scored:
         """Of a picture. Raises as `probe` does."""
         job = {"task": "score", "media_type": media_type, "size_bytes": size_bytes}
@@ -57,14 +69,16 @@ class Prober:
         assert isinstance(found, Scored)  # noqa: S101 it was asked to score
         return found
 
-    async def _in_turn(self, job: dict[str, Any], read: Read, *, field: str) -> Looked | Scored:
+    async def _in_turn(
+        self, job: dict[str, Any], read: Read, *, field: str, rules: MediaRules | None = None
+    ) -> Looked | Scored:
         require_type(await read(0, min(job["size_bytes"], HEAD_BYTES)), job["media_type"], field=field)
         if not has_tools(job["task"]):
             raise MediaToolsMissing
         async with self._turn():
             try:
                 async with asyncio.timeout(self.rules.probe_s):
-                    return await self._look({**job, "rules": asdict(self.rules)}, read, field=field)
+                    return await self._look({**job, "rules": asdict(rules or self.rules)}, read, field=field)
             except TimeoutError:
                 raise ProbeOverdue from None
 

@@ -38,7 +38,15 @@ from comfyfleet.pipelines.retry import retry_run_job
 from comfyfleet.pipelines.rules import RunRules
 from comfyfleet.pipelines.spec import parse_pipeline
 from comfyfleet.pipelines.tree.making import Making, name_candidates, read_making
-from comfyfleet.pipelines.tree.read import list_candidates, list_votes, rank_candidates, read_candidate
+from comfyfleet.pipelines.tree.read import (
+    Leaf,
+    list_candidates,
+    list_pictures,
+    list_tree,
+    list_votes,
+    rank_candidates,
+    read_candidate,
+)
 from comfyfleet.pipelines.tree.reject import reject_candidate
 from comfyfleet.pipelines.tree.vote import cast_vote, next_pair
 
@@ -51,6 +59,7 @@ __all__ = [
     "Candidate",
     "CandidateStatus",
     "DueRun",
+    "Leaf",
     "Making",
     "MoreBudget",
     "NewPipeline",
@@ -79,9 +88,11 @@ __all__ = [
     "find_pipeline",
     "list_candidates",
     "list_due",
+    "list_pictures",
     "list_pipelines",
     "list_run_jobs",
     "list_runs",
+    "list_tree",
     "list_votes",
     "name_candidates",
     "next_pair",

@@ -21,6 +21,7 @@ from comfyfleet.storage.model import (
 from comfyfleet.storage.read import list_files, read_file, read_files, sign_download
 from comfyfleet.storage.receive import expect_stream, note_size, receive_stream
 from comfyfleet.storage.remove import delete_file, delete_files, drop_files, erase_object
+from comfyfleet.storage.thumbs import has_thumb, may_have_thumb, read_thumb
 
 __all__ = [
     "Announced",
@@ -45,15 +46,18 @@ __all__ = [
     "erase_object",
     "expect_stream",
     "forget_files",
+    "has_thumb",
     "keys_of",
     "list_files",
     "list_long_deleted",
     "made_file",
+    "may_have_thumb",
     "note_size",
     "object_key",
     "prepare_upload",
     "read_file",
     "read_files",
+    "read_thumb",
     "read_unfinished",
     "receive_stream",
     "record_made",

@@ -41,6 +41,11 @@ def file_key(tenant_id: TenantId, file_id: FileId) -> ObjectKey:
     return object_key("tenants", tenant_id, "files", file_id)
 
 
+def thumb_key(tenant_id: TenantId, file_id: FileId) -> ObjectKey:
+    """Beside the file, and not in the books: it goes with the file."""
+    return object_key("tenants", tenant_id, "thumbs", file_id)
+
+
 def check_names(names: list[str]) -> list[str]:
     if len(names) > NAMES_MAX:
         raise InvalidInput("prefix", f"holds more than {NAMES_MAX} names")

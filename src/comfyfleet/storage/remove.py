@@ -6,8 +6,9 @@ from comfyfleet.db import PoolTx, TenantTx
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import FileId, UserId
 from comfyfleet.storage import sql
-from comfyfleet.storage.model import File, ObjectStore
+from comfyfleet.storage.model import File, ObjectStore, thumb_key
 from comfyfleet.storage.read import require_same_disk
+from comfyfleet.storage.thumbs import may_have_thumb
 
 
 async def delete_file(tx: TenantTx, file_id: FileId, user_id: UserId) -> File:
@@ -36,8 +37,10 @@ async def drop_files(tx: PoolTx, file_ids: Sequence[FileId]) -> list[File]:
 
 
 async def erase_object(store: ObjectStore, file: File) -> None:
-    """Nothing there is fine: it may be called any number of times."""
+    """With its thumb. Nothing there is fine: it may be called any number of times."""
     require_same_disk(store, file)
     if file.multipart_id is not None:
         await store.abort_multipart(file.key, file.multipart_id)
     await store.delete(file.key)
+    if may_have_thumb(file):
+        await store.delete(thumb_key(file.tenant_id, file.id))

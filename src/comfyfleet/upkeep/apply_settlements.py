@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import structlog
 
@@ -12,7 +12,7 @@ from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.house import House
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
-from comfyfleet.kernel.ids import EffectId, JobId, SettlementId, TenantId
+from comfyfleet.kernel.ids import EffectId, JobId, RunId, SettlementId, TenantId
 from comfyfleet.workflows import effects
 
 NAME = "apply_settlements"
@@ -20,10 +20,12 @@ EVERY_S = 2.0
 BATCH = 100
 TRIES_MAX = 10
 
+OnRuns = Callable[[TenantId, Collection[RunId]], None]
+
 log = structlog.get_logger()
 
 
-async def tick(house: House, pool: str, *, chance: random.Random, on_runs: Callable[[], None] | None = None) -> int:
+async def tick(house: House, pool: str, *, chance: random.Random, on_runs: OnRuns | None = None) -> int:
     """Take, apply, mark. What was applied and not marked is applied again, which moves nothing.
 
     A pool that does not answer is nobody's fault: what was taken is given back, and counts as no try.
@@ -71,7 +73,7 @@ def _by_tenant(due: Sequence[Settlement]) -> list[list[Settlement]]:
 
 
 async def _apply_all(
-    house: House, group: list[Settlement], *, chance: random.Random, on_runs: Callable[[], None]
+    house: House, group: list[Settlement], *, chance: random.Random, on_runs: OnRuns
 ) -> list[SettlementId]:
     """One tenant's in one transaction; where one of them is in the way, each in its own. Those that were applied."""
     try:
@@ -82,19 +84,21 @@ async def _apply_all(
     except Exception:
         return [each.id for each in group if await _apply(house, each, chance=chance.random(), on_runs=on_runs)]
     if runs:
-        on_runs()
+        on_runs(group[0].tenant_id, runs)
+        house.live.changed_runs(runs)
     for each in group:
         house.live.changed(JobId(each.dispatch_id))
     return [each.id for each in group]
 
 
-async def _apply(house: House, settlement: Settlement, *, chance: float, on_runs: Callable[[], None]) -> bool:
+async def _apply(house: House, settlement: Settlement, *, chance: float, on_runs: OnRuns) -> bool:
     """False: not this time, or never; then it stands aside, and the others go on."""
     try:
         async with house.pool(settlement.pool).tenant_tx(settlement.tenant_id) as tx:
             runs = await pipelines.apply_settlement(tx, settlement)
         if runs:
-            on_runs()
+            on_runs(settlement.tenant_id, runs)
+            house.live.changed_runs(runs)
         house.live.changed(JobId(settlement.dispatch_id))
         return True
     except Unavailable:
@@ -111,7 +115,7 @@ async def _apply(house: House, settlement: Settlement, *, chance: float, on_runs
     return False
 
 
-def _nobody() -> None:
+def _nobody(tenant_id: TenantId, run_ids: Collection[RunId]) -> None:
     """Nobody waits."""
 
 

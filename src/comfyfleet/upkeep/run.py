@@ -1,7 +1,7 @@
 """Which loops a process runs: some for the central database, some for each pool, so that no pool waits for another."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from comfyfleet.upkeep import (
     collect_outputs,
     collect_uploads,
     deliver_webhooks,
+    draw_thumbs,
     expire_files,
     expire_jobs,
     expire_leases,
@@ -29,7 +30,9 @@ from comfyfleet.upkeep import (
     score_candidates,
     tell_starts,
 )
+from comfyfleet.upkeep.advance_runs import KeptRecipes
 from comfyfleet.upkeep.deliver_webhooks import Courier
+from comfyfleet.upkeep.draw_thumbs import Drawing
 from comfyfleet.upkeep.loop import Loop
 from comfyfleet.upkeep.mirror_candidates import Mirror
 from comfyfleet.upkeep.rules import UpkeepRules
@@ -62,16 +65,32 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
     begun = partial(_wake, relay, webhooks)
     scoring = Scoring(house, pool)
     scores = _loop(score_candidates, scoring.tick, pool)
+    runs: Loop
     advance = partial(
-        advance_runs.tick, house, pool, rng=chance, on_begun=begun, on_score=partial(_want, scoring, scores)
+        advance_runs.tick,
+        house,
+        pool,
+        rng=chance,
+        on_begun=begun,
+        on_score=partial(_want, scoring, scores),
+        on_missed=lambda: runs.wake_in(advance_runs.AGAIN_S),
+        kept=KeptRecipes(house),
     )
     runs = _loop(advance_runs, advance, pool)
     scoring.on_opened = runs.wake
-    settled = partial(apply_settlements.tick, house, pool, chance=chance, on_runs=partial(_wake, runs, scores))
+    drawing = Drawing(house, pool)
+    thumbs = _loop(draw_thumbs, drawing.tick, pool)
+
+    def made(tenant_id: TenantId, run_ids: Collection[RunId]) -> None:
+        drawing.want(tenant_id, run_ids)
+        _wake(runs, scores, thumbs)
+
+    settled = partial(apply_settlements.tick, house, pool, chance=chance, on_runs=made)
     return [
         relay,
         runs,
         scores,
+        thumbs,
         _loop(apply_settlements, settled, pool),
         _loop(collect_uploads, partial(collect_uploads.tick, house, pool), pool),
         webhooks,

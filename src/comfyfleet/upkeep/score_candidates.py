@@ -4,7 +4,7 @@ The arithmetic is done in media's limited process, one picture at a time: upload
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -97,11 +97,13 @@ class Scoring:
             )
             if opened:
                 await pipelines.record_scores(tx, run_id, _with_unique(ranked, choice.unique))
+        if opened:
+            self.house.live.changed_runs([run_id])
         if opened and self.on_opened is not None:
             self.on_opened()
 
 
 def _with_unique(
-    ranked: Sequence[Candidate], unique: dict[CandidateId, float]
+    ranked: Sequence[Candidate], unique: Mapping[CandidateId, float]
 ) -> list[tuple[CandidateId, dict[str, float]]]:
     return [(each.id, {**(each.scores or {}), "unique": unique[each.id]}) for each in ranked if each.id in unique]

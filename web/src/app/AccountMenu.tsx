@@ -1,19 +1,20 @@
 import { ActionIcon, Avatar, Group, Menu, Text, Tooltip, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { IconBook, IconLogout, IconMoon, IconSun, IconUser } from "@tabler/icons-react";
+import { IconBook, IconLogout, IconMoon, IconSun } from "@tabler/icons-react";
 import { Balance } from "@/studio/wallet/Balance";
 import { sentenceOf } from "./errors";
 import { isOperator, signOut, type Me } from "./session";
 
 export function AccountMenu({ me }: { me: Me }) {
+  const initials = me.email.slice(0, 2).toUpperCase();
   return (
     <Group gap="xs" wrap="nowrap">
       {!isOperator(me) && <Balance />}
       <SchemeSwitch />
       <Menu position="bottom-end" width={240} shadow="md">
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size="lg" radius="xl" aria-label="Account">
-            <Avatar size={30} radius="xl" color="sun"><IconUser size={17} stroke={1.8} aria-hidden /></Avatar>
+          <ActionIcon variant="subtle" color="gray" size="lg" radius="xl" aria-label={`Account, ${initials}`}>
+            <Avatar size={30} radius="xl" color="sun">{initials}</Avatar>
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>

@@ -27,6 +27,8 @@ export const theme = createTheme({
     Tooltip: { defaultProps: { withArrow: true, openDelay: 250 } },
     Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.45, blur: 2 } } },
     PasswordInput: { defaultProps: { visibilityToggleButtonProps: { "aria-label": "Show what is typed", tabIndex: 0 } } },
+    // An icon says nothing to those who do not see it.
+    CloseButton: { defaultProps: { "aria-label": "Close" } },
     Skeleton: { defaultProps: { radius: "md" } },
   },
 });
@@ -44,6 +46,9 @@ export const variables: CSSVariablesResolver = () => ({
     "--mantine-color-anchor": "var(--mantine-color-sun-8)",
     "--mantine-color-sun-text": "var(--mantine-color-sun-8)",
     ...Object.fromEntries(TINTED.map((name) => [`--mantine-color-${name}-light-color`, `var(--mantine-color-${name}-9)`])),
+    // Of all of them only these stay too pale for small text.
+    "--mantine-color-orange-light-color": "#8a3206",
+    "--mantine-color-yellow-light-color": "#7a4a00",
     ...Object.fromEntries(TINTED.map((name) => [`--mantine-color-${name}-outline`, `var(--mantine-color-${name}-9)`])),
     // Of these even the darkest shade is too pale.
     "--mantine-color-green-light-color": "#1e6b2f",

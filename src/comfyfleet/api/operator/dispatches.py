@@ -1,6 +1,5 @@
 """The queue, row by row: look, cancel, give another priority."""
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -16,7 +15,6 @@ from comfyfleet.audit import Action
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import DispatchFilter, DispatchStatus
 from comfyfleet.dispatch.priority import PRIORITY_MAX, PRIORITY_MIN
-from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import DispatchId, JobId, TenantId
 
 router = APIRouter(prefix="/dispatches")
@@ -35,15 +33,21 @@ class DispatchDetailView(View):
     attempts: list[AttemptView]
 
 
+class RanView(View):
+    """What its worker gets: the graph with every value in its place but for files, which `assets` name by their path
+    in the store and the inputs they go to."""
+
+    graph: dict[str, Any]
+    properties: dict[str, Any]
+    assets: list[dict[str, Any]]
+    output_node: str | None
+
+
 class RetriedView(View):
     """`job_id` is also the new dispatch's id, once it is in the queue."""
 
     job_id: JobId
     retry_of: DispatchId
-
-
-class PayloadView(View):
-    payload: Any
 
 
 class PriorityBody(Body):
@@ -79,23 +83,19 @@ async def get_dispatch(dispatch_id: DispatchId, house: TheHouse) -> DispatchDeta
         return await _detail(tx, dispatch_id)
 
 
-@router.get("/{dispatch_id}/payload", dependencies=SEE)
-async def get_payload(dispatch_id: DispatchId, house: TheHouse) -> PayloadView:
-    """What its worker gets: the graph with the job's values in it, and the inputs, by where they lie in the store."""
+@router.get("/{dispatch_id}/graph", dependencies=SEE)
+async def get_ran_graph(dispatch_id: DispatchId, house: TheHouse) -> RanView:
+    """The graph it runs or ran, for whoever looks for a fault. 404 once its job was deleted or has expired."""
     async with house.control_tx(read_only=True) as tx:
-        await dispatch.require_dispatch(tx, dispatch_id)
-        found = await dispatch.read_payloads(tx, [dispatch_id])
-    if dispatch_id not in found:
-        raise NotFound("payload", dispatch_id)
-    return PayloadView(payload=_readable(found[dispatch_id]))
-
-
-def _readable(payload: bytes) -> Any:
-    """To the queue it is bytes; all that puts something there writes JSON."""
-    try:
-        return json.loads(payload)
-    except ValueError:
-        return None
+        found = await dispatch.require_dispatch(tx, dispatch_id)
+    async with house.pool(found.pool).tenant_tx(found.tenant_id, read_only=True) as tenant:
+        payload = await jobs.read_payload(tenant, JobId(dispatch_id))
+    return RanView(
+        graph=payload["workflow"],
+        properties=payload["properties"],
+        assets=payload["assets"],
+        output_node=payload.get("output_node_id"),
+    )
 
 
 @router.post("/{dispatch_id}/cancel")

@@ -13,6 +13,8 @@ from comfyfleet.api.tenant import (
     pipeline_runs,
     pipelines,
     run,
+    run_export,
+    run_tree,
     users,
     videos,
     wallet,
@@ -36,6 +38,8 @@ def tenant_router() -> APIRouter:
         events,
         pipelines,
         pipeline_runs,
+        run_tree,
+        run_export,
         candidates,
     ):
         router.include_router(part.router)

@@ -14,6 +14,7 @@ from comfyfleet.api.background import wake_runs, wake_webhooks
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
 from comfyfleet.api.tenant import ordering
+from comfyfleet.api.tenant.files import thumb_url
 from comfyfleet.api.tenant.videos import sign_files
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import CandidateId, FileId, JobId, RunId, UserId, VoteId
@@ -33,7 +34,8 @@ Pages = Annotated[PageRequest, Depends(page_request)]
 class CandidateView(View):
     """`name`: where it stands in listings and exports. `scores`: a scorer's, never mixed into `elo`.
 
-    `is_passed`: may have children, as far as a scorer decides. The URL expires: ask again.
+    `is_passed`: may have children, as far as a scorer decides. The URL expires: ask again; `thumb_url`
+    does not.
     """
 
     id: CandidateId
@@ -45,6 +47,7 @@ class CandidateView(View):
     image_index: int
     name: str
     url: str | None
+    thumb_url: str | None
     seed: int | None
     status: CandidateStatus
     is_passed: bool
@@ -56,9 +59,9 @@ class CandidateView(View):
     created_at: datetime
 
     @classmethod
-    def of(cls, candidate: Candidate, *, name: str, url: str | None) -> Self:
+    def of(cls, candidate: Candidate, *, name: str, url: str | None, thumb: str | None) -> Self:
         own = {each: getattr(candidate, each) for each in cls.model_fields if hasattr(candidate, each)}
-        return cls.model_validate({**own, "name": name, "url": url})
+        return cls.model_validate({**own, "name": name, "url": url, "thumb_url": thumb})
 
 
 class CandidatePage(View):
@@ -160,6 +163,7 @@ async def reject_candidate(
     """It and all that was made of it. What waits below it is cancelled and refunded."""
     home = home_of(caller)
     candidate, gone = await ordering.reject(house, home, candidate_id, caller.user_id)
+    house.live.changed_runs([candidate.run_id])
     wake_runs(request, home.pool)
     wake_webhooks(request, home.pool)
     return RejectedView(
@@ -179,6 +183,7 @@ async def cast_vote(body: VoteBody, request: Request, caller: Writer, house: The
             loser_id=body.loser_id,
             idempotency_key=body.idempotency_key,
         )
+    house.live.changed_runs([vote.run_id])
     wake_runs(request, home.pool)
     return VoteView.of(vote)
 
@@ -190,7 +195,12 @@ async def view_candidates(
         files = await storage.read_files(tx, [each.file_id for each in found], caller.user_id)
         named = await pipelines.name_candidates(tx, found, caller.user_id, _types(files))
     urls = await anyio.to_thread.run_sync(partial(sign_files, house.store, list(files.values()), expires_s=expires_s))
-    return [CandidateView.of(each, name=named[each.id], url=urls.get(each.file_id)) for each in found]
+    return [
+        CandidateView.of(
+            each, name=named[each.id], url=urls.get(each.file_id), thumb=thumb_url(files.get(each.file_id))
+        )
+        for each in found
+    ]
 
 
 def _types(files: Mapping[FileId, File]) -> dict[FileId, str]:

@@ -98,7 +98,8 @@ async def job_events(
 async def user_events(
     caller: Reader, house: TheHouse, request: Request, previews: bool = False, last_event_id: LastEventId = None
 ) -> Response:
-    """All of one's own jobs as they happen: each `status`, `queue`, `progress` and `node`, and `preview` on request.
+    """All of one's own jobs as they happen: each `status`, `queue`, `progress` and `node`, and `preview` on request;
+    and one's runs: a `run` with its counts whenever one of them changes.
 
     Begins with where the active ones stand; with `Last-Event-ID`, also those that ended since."""
     home = home_of(caller)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import anyio.to_thread
 from fastapi import APIRouter, Depends, Response
@@ -12,8 +12,10 @@ from comfyfleet import jobs, storage
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
+from comfyfleet.api.tenant.intake import Intake, take_in_file
 from comfyfleet.kernel.ids import FileId
 from comfyfleet.kernel.page import PageRequest
+from comfyfleet.media.model import POSTER_TYPE
 from comfyfleet.storage import Announced, File, FileStatus, ObjectStore, SignedRequest, SingleUpload, UploadedPart
 from comfyfleet.tenants import Caller, Scope
 
@@ -24,6 +26,11 @@ Writer = Annotated[Caller, Depends(TenantCaller(Scope.WRITE))]
 
 SIZE_MAX = 2**53 - 1
 PARTS_MAX = 10_000
+THUMB: dict[int | str, dict[str, Any]] = {
+    200: {"description": "A WebP.", "content": {POSTER_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
+}
+# It never changes: a page that shows a thousand of them asks once.
+THUMB_HEADERS = {"Cache-Control": "private, max-age=86400, immutable", "X-Content-Type-Options": "nosniff"}
 
 
 class NewFileBody(Body):
@@ -155,6 +162,15 @@ async def get_file(file_id: FileId, caller: Reader, house: TheHouse, options: Th
     return StoredView(file=FileView.of(file), download=RequestView.of(download))
 
 
+@router.get("/{file_id}/thumb", response_class=Response, responses=THUMB)
+async def get_thumb(file_id: FileId, caller: Reader, house: TheHouse) -> Response:
+    """A small copy of a picture, or of a frame of a film: 256 pixels on its longer side."""
+    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
+        file = await storage.read_file(tx, file_id, caller.user_id)
+    thumb = await storage.read_thumb(house.store, house.prober, file)
+    return Response(thumb, media_type=POSTER_TYPE, headers=THUMB_HEADERS)
+
+
 @router.post("/{file_id}/upload")
 async def renew_upload(file_id: FileId, caller: Writer, house: TheHouse, options: TheOptions) -> AnnouncedView:
     """Fresh URLs for an upload that is not finished, when the first ones have expired."""
@@ -165,14 +181,13 @@ async def renew_upload(file_id: FileId, caller: Writer, house: TheHouse, options
 
 @router.post("/{file_id}/confirm")
 async def confirm_file(file_id: FileId, body: ConfirmBody, caller: Writer, house: TheHouse) -> FileView:
-    """All bytes are there. For an upload in parts, name each part with the ETag its PUT was answered with."""
+    """All bytes are there. For an upload in parts, name each part with the ETag its PUT was answered with.
+
+    A picture or a film is looked at, as for a video."""
     parts = [UploadedPart(part.number, part.etag) for part in body.parts]
-    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
-        file = await storage.read_file(tx, file_id, caller.user_id)
-    if file.status is not FileStatus.STORED:
-        await storage.assemble_upload(house.store, file, parts)
-    async with house.tenant_tx(home_of(caller)) as tx:
-        return FileView.of(await storage.confirm_upload(tx, file_id, caller.user_id))
+    return FileView.of(
+        await take_in_file(house, Intake(home_of(caller), caller.user_id, file_id, parts, field="file_id"))
+    )
 
 
 @router.delete("/{file_id}", status_code=204, response_class=Response)
@@ -182,6 +197,12 @@ async def delete_file(file_id: FileId, caller: Writer, house: TheHouse) -> None:
         await jobs.require_unused(tx, [file_id], caller.user_id)
         file = await storage.delete_file(tx, file_id, caller.user_id)
     await storage.erase_object(house.store, file)
+
+
+def thumb_url(file: File | None) -> str | None:
+    """Always the same for the same file, so that browsers keep what they fetched."""
+    is_there = file is not None and file.status is FileStatus.STORED and storage.may_have_thumb(file)
+    return f"/api/files/{file.id}/thumb" if file is not None and is_there else None
 
 
 async def sign_upload(store: ObjectStore, file: File, options: ApiOptions) -> Announced:

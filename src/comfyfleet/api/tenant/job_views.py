@@ -12,6 +12,7 @@ import anyio.to_thread
 from comfyfleet import jobs, storage
 from comfyfleet.api.bodies import View
 from comfyfleet.api.policy import home_of
+from comfyfleet.api.tenant.files import thumb_url
 from comfyfleet.api.tenant.videos import sign_files
 from comfyfleet.house import House
 from comfyfleet.jobs import JOB, Job, JobFile, JobStatus
@@ -23,7 +24,7 @@ from comfyfleet.tenants import Caller
 
 
 class OutputView(View):
-    """`sha256`: of its bytes, if its worker said so."""
+    """`sha256`: of its bytes, if its worker said so. `thumb_url`: of a picture or a film; it does not expire."""
 
     file_id: FileId
     name: str
@@ -31,6 +32,7 @@ class OutputView(View):
     size: int
     sha256: str | None
     url: str | None
+    thumb_url: str | None
     is_primary: bool
 
 
@@ -167,6 +169,7 @@ def _outputs(made: Sequence[JobFile], files: Mapping[FileId, File], urls: Mappin
             size=file.size_bytes,
             sha256=file.sha256,
             url=urls.get(file.id),
+            thumb_url=thumb_url(file),
             is_primary=each.is_primary,
         )
         for each in made

@@ -32,7 +32,7 @@ from comfyfleet.pipelines import (
     RunStatus,
     RunStep,
 )
-from comfyfleet.pipelines.model import STEPS_MAX, TOP_MAX, VARIANTS_MAX, ApprovalKind, SeedPolicy
+from comfyfleet.pipelines.model import SCORERS, STEPS_MAX, TOP_MAX, VARIANTS_MAX, ApprovalKind, SeedPolicy
 from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter(prefix="/pipeline-runs", tags=["pipeline runs"])
@@ -54,7 +54,7 @@ class ApprovalBody(Body):
 
     kind: ApprovalKind = "person"
     after: Annotated[int | None, Field(ge=1, le=10**6)] = None
-    scorer: Annotated[str | None, Field(max_length=100)] = None
+    scorer: Annotated[str | None, Field(max_length=100, description=f"One of {', '.join(SCORERS)}.")] = None
 
 
 class NewRunBody(Body):
@@ -220,6 +220,7 @@ async def create_run(body: NewRunBody, request: Request, caller: Writer, house: 
     new = NewRun(pipeline.id, caller.user_id, approval=approval, seed=seed, **given)
     async with house.tenant_tx(home) as tx:
         run, _ = await pipelines.create_run(tx, new, offers=offers, concurrency_max=house.run_jobs_per_tenant_max)
+    house.live.changed_runs([run.id], user_id=caller.user_id)
     wake_runs(request, home.pool)
     return await _view(house, caller, run)
 
@@ -244,6 +245,7 @@ async def pause_run(run_id: RunId, caller: Writer, house: TheHouse) -> RunView:
     """No new jobs; those under way end as they will."""
     async with house.tenant_tx(home_of(caller)) as tx:
         run = await pipelines.pause_run(tx, run_id, caller.user_id)
+    house.live.changed_runs([run.id])
     return await _view(house, caller, run)
 
 
@@ -252,6 +254,7 @@ async def resume_run(run_id: RunId, request: Request, caller: Writer, house: The
     """Go on."""
     async with house.tenant_tx(home_of(caller)) as tx:
         run = await pipelines.resume_run(tx, run_id, caller.user_id)
+    house.live.changed_runs([run.id])
     wake_runs(request, home_of(caller).pool)
     return await _view(house, caller, run)
 
@@ -260,6 +263,7 @@ async def resume_run(run_id: RunId, request: Request, caller: Writer, house: The
 async def stop_run(run_id: RunId, request: Request, caller: Writer, house: TheHouse) -> RunView:
     """For good. What waits is cancelled and refunded; what runs is told. What was made stays."""
     run = await ordering.stop(house, home_of(caller), run_id, caller.user_id)
+    house.live.changed_runs([run.id])
     wake_webhooks(request, home_of(caller).pool)
     return await _view(house, caller, run)
 
@@ -269,6 +273,7 @@ async def raise_budget(run_id: RunId, body: BudgetBody, request: Request, caller
     """A run that was paused for want of it goes on."""
     async with house.tenant_tx(home_of(caller)) as tx:
         run = await pipelines.raise_budget(tx, run_id, caller.user_id, MoreBudget(**body.model_dump()))
+    house.live.changed_runs([run.id])
     wake_runs(request, home_of(caller).pool)
     return await _view(house, caller, run)
 
@@ -278,6 +283,7 @@ async def approve_step(run_id: RunId, body: ApproveBody, request: Request, calle
     """Open the gate behind a step, for its best. Once more, with another number, it is that one."""
     async with house.tenant_tx(home_of(caller)) as tx:
         run = await pipelines.approve_step(tx, run_id, caller.user_id, body.position, top=body.top)
+    house.live.changed_runs([run.id])
     wake_runs(request, home_of(caller).pool)
     return await _view(house, caller, run)
 
@@ -287,6 +293,7 @@ async def reopen_step(run_id: RunId, body: ReopenBody, request: Request, caller:
     """Take an approval back: nothing new is made behind the gate until it is given again."""
     async with house.tenant_tx(home_of(caller)) as tx:
         run = await pipelines.reopen_step(tx, run_id, caller.user_id, body.position)
+    house.live.changed_runs([run.id])
     wake_runs(request, home_of(caller).pool)
     return await _view(house, caller, run)
 
@@ -321,12 +328,19 @@ async def get_ranking(
 
 @router.get("/{run_id}/pair")
 async def get_pair(
-    run_id: RunId, caller: Reader, house: TheHouse, options: TheOptions, position: AtStep = 0
+    run_id: RunId,
+    caller: Reader,
+    house: TheHouse,
+    options: TheOptions,
+    position: AtStep = 0,
+    beside: Annotated[
+        list[CandidateId] | None, Query(max_length=2, description="Being compared now: rather two others.")
+    ] = None,
 ) -> PairView:
     """Which two of a step to compare next: near scores, few votes."""
     rng = random.Random()  # noqa: S311 a choice of pictures is no secret
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
-        found = await pipelines.next_pair(tx, run_id, caller.user_id, position, rng)
+        found = await pipelines.next_pair(tx, run_id, caller.user_id, position, rng, beside=beside or ())
     return PairView(pair=await view_candidates(house, caller, found or (), expires_s=options.url_ttl_s))
 
 
@@ -355,9 +369,11 @@ async def retry_run_job(
     """Try a failed job again: same graph, same seed, same place. The failure counts against nobody any more."""
     home = home_of(caller)
     rules = ordering.rules_for(house, home)
+    await ordering.require_offered(house, home, job_id, caller.user_id)
     async with house.tenant_tx(home) as tx:
         job = await pipelines.retry_run_job(tx, run_id, job_id, caller.user_id, rules=rules)
     house.live.changed(job.id, user_id=caller.user_id)
+    house.live.changed_runs([run_id])
     wake_relay(request, home.pool)
     wake_runs(request, home.pool)
     return RetriedJobView(job_id=job.id)

@@ -12,7 +12,7 @@ from pydantic import Field
 from comfyfleet import jobs, storage, videos
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
-from comfyfleet.api.tenant.files import PARTS_MAX, AnnouncedView, NewFileBody, PartBody, sign_upload
+from comfyfleet.api.tenant.files import PARTS_MAX, AnnouncedView, NewFileBody, PartBody, sign_upload, thumb_url
 from comfyfleet.api.tenant.intake import Intake, take_in
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import FileId, JobId, VideoId
@@ -34,7 +34,10 @@ class NewVideoBody(Body):
 
 
 class VideoView(View):
-    """URLs are signed for this answer and expire; one is there while its file is. `error` says why it failed."""
+    """URLs are signed for this answer and expire; one is there while its file is. `error` says why it failed.
+
+    `thumb_url`: of the result, or of the upload while there is none; it does not expire.
+    """
 
     id: VideoId
     title: str
@@ -49,15 +52,17 @@ class VideoView(View):
     processed_file_id: FileId | None
     processed_file_url: str | None
     poster_url: str | None
+    thumb_url: str | None
     error: str | None
     created_at: datetime
     updated_at: datetime
 
     @classmethod
-    def of(cls, video: Video, urls: Mapping[FileId, str]) -> Self:
+    def of(cls, video: Video, urls: Mapping[FileId, str], files: Mapping[FileId, File]) -> Self:
         def url(file_id: FileId | None) -> str | None:
             return urls.get(file_id) if file_id is not None else None
 
+        shown = [each for each in (video.processed_file_id, video.original_file_id) if each is not None]
         return cls(
             id=video.id,
             title=video.title,
@@ -72,6 +77,7 @@ class VideoView(View):
             processed_file_id=video.processed_file_id,
             processed_file_url=url(video.processed_file_id),
             poster_url=url(video.poster_file_id),
+            thumb_url=next((found for each in shown if (found := thumb_url(files.get(each)))), None),
             error=video.error,
             created_at=video.created_at,
             updated_at=video.updated_at,
@@ -152,7 +158,7 @@ async def view_videos(house: House, caller: Caller, found: Sequence[Video], *, e
         files = await storage.read_files(tx, file_ids, caller.user_id)
     # In a thread: hundreds of signatures take a while, and S3 may renew its credentials.
     urls = await anyio.to_thread.run_sync(partial(sign_files, house.store, list(files.values()), expires_s=expires_s))
-    return [VideoView.of(video, urls) for video in found]
+    return [VideoView.of(video, urls, files) for video in found]
 
 
 def sign_files(store: ObjectStore, files: Sequence[File], *, expires_s: int) -> dict[FileId, str]:

@@ -7,13 +7,14 @@ import sqlalchemy as sa
 
 from comfyfleet.db.dialect import insert_once, now
 from comfyfleet.db.scope import BOUND_TENANT
-from comfyfleet.db.tables import candidates, pipeline_runs, run_jobs, votes
+from comfyfleet.db.tables import candidates, files, pipeline_runs, run_jobs, votes
 from comfyfleet.kernel.ids import CandidateId, RunId, UserId, VoteId
 from comfyfleet.pipelines.elo import START
 from comfyfleet.pipelines.lifecycle import CANDIDATE, CandidateEvent, CandidateStatus
 from comfyfleet.pipelines.model import RunJobState
+from comfyfleet.storage.lifecycle import FileStatus
 
-c, v, j, r = candidates, votes, run_jobs, pipeline_runs
+c, v, j, r, f = candidates, votes, run_jobs, pipeline_runs, files
 
 # As much of a candidate as the choice of a parent needs.
 PARENT = [c.c.id, c.c.elo, c.c.rank, c.c.children, c.c.started, c.c.failures]
@@ -108,6 +109,43 @@ def candidate_page(
     if parent_id:
         page = page.where(c.c.parent_id == parent_id)
     return (page.where(c.c.id > after) if after else page).order_by(c.c.id).limit(rows + 1)
+
+
+def tree_page(run_id: RunId, *, after: UUID | None, rows: int) -> sa.Select[Any]:
+    """Oldest first, each with the type of its picture; none where that is gone."""
+    stored = sa.select(f.c.id, f.c.mime_type).where(f.c.tenant_id == BOUND_TENANT, f.c.status == FileStatus.STORED)
+    there = stored.subquery("there")
+    page = (
+        sa.select(*c.c, there.c.mime_type)
+        .select_from(c.outerjoin(there, there.c.id == c.c.file_id))
+        .where(c.c.tenant_id == BOUND_TENANT, c.c.run_id == run_id)
+    )
+    return (page.where(c.c.id > after) if after else page).order_by(c.c.id).limit(rows + 1)
+
+
+def pictures_of(run_id: RunId, *, after: UUID | None, rows: int) -> sa.Select[Any]:
+    """The files of a run's candidates, as these were made."""
+    page = (
+        sa.select(*f.c, c.c.id.label("candidate_id"))
+        .select_from(c.join(f, f.c.id == c.c.file_id))
+        .where(
+            c.c.tenant_id == BOUND_TENANT,
+            f.c.tenant_id == BOUND_TENANT,
+            c.c.run_id == run_id,
+            f.c.status == FileStatus.STORED,
+        )
+    )
+    return (page.where(c.c.id > after) if after else page).order_by(c.c.id).limit(rows)
+
+
+def under_way(run_id: RunId, *, rows: int) -> sa.Select[Any]:
+    in_flight = sa.bindparam("under_way", RunJobState.IN_FLIGHT.value, type_=sa.Text(), literal_execute=True)
+    return (
+        sa.select(*j.c)
+        .where(j.c.tenant_id == BOUND_TENANT, j.c.run_id == run_id, j.c.state == in_flight)
+        .order_by(j.c.job_id)
+        .limit(rows)
+    )
 
 
 def ranked_page(

@@ -1,6 +1,7 @@
 """A against B: the scores of both move, and the vote is kept, so that the scores can be made again from the votes."""
 
 import random
+from collections.abc import Collection
 
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import InvalidInput, KeyReused
@@ -16,6 +17,7 @@ from comfyfleet.pipelines.tree.read import read_candidate
 
 CONTENDERS_MAX = 200
 PAIRS_MAX = 2_000
+OTHERS_MIN = 6
 
 
 async def cast_vote(
@@ -60,9 +62,19 @@ async def cast_vote(
 
 
 async def next_pair(
-    tx: TenantTx, run_id: RunId, user_id: UserId, position: int, rng: random.Random
+    tx: TenantTx,
+    run_id: RunId,
+    user_id: UserId,
+    position: int,
+    rng: random.Random,
+    *,
+    beside: Collection[CandidateId] = (),
 ) -> tuple[Candidate, Candidate] | None:
-    """Whose comparison tells most. None: there are not two to compare."""
+    """Whose comparison tells most. None: there are not two to compare.
+
+    `beside`: the two that are being compared now; their vote has not come yet. Others are chosen, but never the same
+    two again while there is a third.
+    """
     await read_run(tx, run_id, user_id)
     rows = await tx.all(sql.least_compared(run_id, position, rows=CONTENDERS_MAX))
     found = {row.id: Candidate.from_row(row) for row in rows}
@@ -70,8 +82,18 @@ async def next_pair(
         frozenset({row.winner_id, row.loser_id})
         for row in await tx.all(sql.newest_pairs(run_id, position, rows=PAIRS_MAX))
     }
-    pair = choose_pair([Contender(each.id, each.elo, each.votes) for each in found.values()], seen, rng)
+    contenders = [Contender(each.id, each.elo, each.votes) for each in found.values()]
+    pair = choose_pair(_free(contenders, beside, rng), seen, rng)
     return None if pair is None else (found[pair[0].id], found[pair[1].id])
+
+
+def _free(contenders: list[Contender], beside: Collection[CandidateId], rng: random.Random) -> list[Contender]:
+    """Of a few, one of the two stays in: were both left out, the same pairs would come again and again."""
+    others = [each for each in contenders if each.id not in beside]
+    if len(others) >= OTHERS_MIN or len(contenders) <= 2:
+        return others if len(contenders) > 2 else contenders
+    kept = [each for each in contenders if each.id in beside]
+    return [*others, *rng.sample(kept, min(1, len(kept)))]
 
 
 async def _cast_before(

@@ -1,7 +1,7 @@
 import { Accordion, Alert, Anchor, Group, NumberInput, Skeleton, Stack, Text } from "@mantine/core";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { adminCancelDispatch, adminGetDispatch, adminGetPayload, adminRetryDispatch, adminSetPriority, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchDetailView } from "@/client";
+import { adminCancelDispatch, adminGetDispatch, adminGetRanGraph, adminRetryDispatch, adminSetPriority, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchDetailView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
 import { PageHead } from "@/parts/PageHead";
@@ -99,8 +99,8 @@ const ATTEMPTS: Column<AttemptView>[] = [
 
 function Payload({ dispatchId }: { dispatchId: string }) {
   const [opened, setOpened] = useState<string | null>(null);
-  const found = useRead(["payload", dispatchId], () => adminGetPayload({ path: { dispatch_id: dispatchId }, throwOnError: true }), opened !== null);
-  const text = found.data ? JSON.stringify(found.data.payload, null, 2) : "";
+  const found = useRead(["payload", dispatchId], () => adminGetRanGraph({ path: { dispatch_id: dispatchId }, throwOnError: true }), opened !== null);
+  const text = found.data ? JSON.stringify(found.data, null, 2) : "";
   return (
     <Accordion variant="contained" value={opened} onChange={setOpened}>
       <Accordion.Item value="payload">

@@ -1,0 +1,9 @@
+SELECT files.id, files.tenant_id, files.user_id, files.name, files.disk, files.path, files.mime_type, files.size, files.status, files.multipart_id, files.created_at, files.stored_at, files.deleted_at, files.sha256, candidates.id AS candidate_id
+FROM candidates
+JOIN files ON files.id = candidates.file_id
+WHERE candidates.tenant_id = %(bound_tenant_id)s::UUID
+AND files.tenant_id = %(bound_tenant_id)s::UUID
+AND candidates.run_id = %(run_id_1)s::UUID
+AND files.status = %(status_1)s::VARCHAR
+ORDER BY candidates.id
+LIMIT %(param_1)s::INTEGER

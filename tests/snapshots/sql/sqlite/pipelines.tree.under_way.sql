@@ -1,0 +1,7 @@
+SELECT run_jobs.job_id, run_jobs.tenant_id, run_jobs.run_id, run_jobs.position, run_jobs.parent_id, run_jobs.place, run_jobs.ordinal, run_jobs.seed, run_jobs.tokens, run_jobs.state, run_jobs.error, run_jobs.created_at, run_jobs.ended_at
+FROM run_jobs
+WHERE run_jobs.tenant_id = ?
+AND run_jobs.run_id = ?
+AND run_jobs.state = __[POSTCOMPILE_under_way]
+ORDER BY run_jobs.job_id
+LIMIT ? OFFSET ?

@@ -1,5 +1,0 @@
-import { PageHead } from "@/parts/PageHead";
-
-export function RunsPage() {
-  return <PageHead title="Runs" />;
-}

@@ -1,0 +1,69 @@
+/** The gate behind a step: how many of its best go on. */
+import { Button, Group, NumberInput, Stack, Text } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { approveStep, reopenStep, type RunStepView, type RunView } from "@/client";
+import { tellDone } from "@/parts/ConfirmAction";
+import { Problem } from "@/parts/Problem";
+import { changeRun } from "../data";
+import classes from "./StepPanel.module.css";
+
+export function Gate({ run, step }: { run: RunView; step: RunStepView }) {
+  const [entered, enter] = useState<number | null>(null);
+  const top = entered ?? step.top ?? run.top;
+  const path = { run_id: run.id };
+  const close = () => changeRun(async () => (await reopenStep({ path, body: { position: step.position }, throwOnError: true })).data);
+  const approve = (count: number) =>
+    changeRun(async () => (await approveStep({ path, body: { position: step.position, top: count }, throwOnError: true })).data);
+  const opening = useMutation({
+    mutationFn: () => approve(top),
+    onSuccess: () => {
+      const before = step.top;
+      tellDone(`The best ${top} of “${step.name}” go on.`, before === null ? close : () => approve(before));
+    },
+  });
+  const closing = useMutation({ mutationFn: close, onSuccess: () => tellDone("The gate is closed again. What was made behind it stays.", () => approve(step.top ?? top)) });
+  const isOpen = step.top !== null;
+  const isOver = run.status === "stopped";
+  return (
+    <div className={classes.gate} data-waits={!isOpen && step.alive > 0 && !isOver}>
+      <Stack gap="xs">
+        <Group justify="space-between" gap="xs" wrap="nowrap">
+          <Text size="sm" fw={600}>{isOpen ? `Gate open for the best ${step.top}` : "Gate closed"}</Text>
+          {isOpen && !isOver && <Button size="compact-xs" variant="subtle" color="gray" loading={closing.isPending} onClick={() => closing.mutate()}>Close it</Button>}
+        </Group>
+        <Text size="xs" className="quiet">{told(run, step)}</Text>
+        {step.alive > 0 && !isOver && (
+          <Group gap="xs" align="end" wrap="nowrap">
+            <NumberInput
+              aria-label="How many go on"
+              size="sm"
+              w={84}
+              min={1}
+              max={1000}
+              allowDecimal={false}
+              value={top}
+              onChange={(value) => typeof value === "number" && enter(value)}
+            />
+            <Button size="sm" flex={1} variant={isOpen ? "default" : "filled"} disabled={isOpen && top === step.top} loading={opening.isPending} onClick={() => opening.mutate()}>
+              {isOpen ? "Change" : "Let them on"}
+            </Button>
+          </Group>
+        )}
+        {(opening.isError || closing.isError) && <Problem problem={opening.error ?? closing.error} />}
+      </Stack>
+    </div>
+  );
+}
+
+function told(run: RunView, step: RunStepView): string {
+  if (step.top !== null) {
+    const by = step.approved_by?.startsWith("scorer:") ? "by the scorer" : step.approved_by?.startsWith("policy:") ? "by the run's rule" : "by you";
+    return `Opened ${by}. Each of them gets children in the next step.`;
+  }
+  if (step.alive === 0) return "It opens once there is something to choose from.";
+  const { kind, after } = run.approval;
+  if (kind === "votes") return `It opens by itself after ${after} votes; there are ${step.votes}. You can open it sooner.`;
+  if (kind === "scorer") return "It opens by itself when every picture is scored. You can open it sooner.";
+  return "Compare them first, or let the best on as they stand.";
+}

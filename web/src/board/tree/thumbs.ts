@@ -1,0 +1,104 @@
+/** The pictures of a tree, in two sizes: small ones for the view from afar, where a thousand are drawn at once. */
+
+export const SMALL = 48;
+const AT_ONCE = 6;
+const AGAIN_MS = 4_000;
+const TRIES_MAX = 3;
+
+export type Thumb = { small: ImageBitmap; large: ImageBitmap };
+type Wanted = { url: string; tries: number };
+
+export class Thumbs {
+  private readonly drawn = new Map<string, Thumb>();
+  private readonly wanted = new Map<string, Wanted>();
+  private readonly broken = new Set<string>();
+  private underWay = 0;
+  private closed = false;
+  /** Somebody looks at these: they come first. */
+  private inSight: () => string[] = () => [];
+
+  constructor(private readonly changed: () => void) {}
+
+  get(url: string): Thumb | undefined {
+    return this.drawn.get(url);
+  }
+
+  isBroken(url: string): boolean {
+    return this.broken.has(url);
+  }
+
+  get count(): number {
+    return this.drawn.size;
+  }
+
+  want(urls: string[], inSight: () => string[]): void {
+    this.inSight = inSight;
+    for (const url of urls) {
+      if (!this.drawn.has(url) && !this.broken.has(url) && !this.wanted.has(url)) this.wanted.set(url, { url, tries: 0 });
+    }
+    this.fill();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.wanted.clear();
+    for (const { small, large } of this.drawn.values()) {
+      small.close();
+      large.close();
+    }
+    this.drawn.clear();
+  }
+
+  private fill(): void {
+    if (this.underWay >= AT_ONCE || this.wanted.size === 0) return;
+    const first = this.inSight().filter((url) => this.wanted.has(url));
+    const next = [...first, ...this.wanted.keys()];
+    for (const url of next) {
+      if (this.underWay >= AT_ONCE) return;
+      const wanted = this.wanted.get(url);
+      if (!wanted) continue;
+      this.wanted.delete(url);
+      this.underWay += 1;
+      void this.fetch(wanted).finally(() => {
+        this.underWay -= 1;
+        if (!this.closed) this.fill();
+      });
+    }
+  }
+
+  private async fetch(wanted: Wanted): Promise<void> {
+    try {
+      const answer = await fetch(wanted.url);
+      if (answer.status === 404) throw new Missing();
+      if (!answer.ok) throw new Error(String(answer.status));
+      const large = await createImageBitmap(await answer.blob());
+      const by = SMALL / Math.max(large.width, large.height);
+      const small = await createImageBitmap(large, {
+        resizeWidth: Math.max(1, Math.round(large.width * by)),
+        resizeHeight: Math.max(1, Math.round(large.height * by)),
+        resizeQuality: "medium",
+      });
+      if (this.closed) return;
+      this.drawn.set(wanted.url, { small, large });
+      this.changed();
+    } catch (problem) {
+      this.failed(wanted, problem instanceof Missing);
+    }
+  }
+
+  private failed(wanted: Wanted, isGone: boolean): void {
+    if (this.closed) return;
+    if (isGone || wanted.tries + 1 >= TRIES_MAX) {
+      this.broken.add(wanted.url);
+      this.changed();
+      return;
+    }
+    window.setTimeout(() => {
+      if (this.closed) return;
+      this.wanted.set(wanted.url, { url: wanted.url, tries: wanted.tries + 1 });
+      this.fill();
+    }, AGAIN_MS);
+  }
+}
+
+class Missing extends Error {}

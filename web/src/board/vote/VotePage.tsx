@@ -1,0 +1,125 @@
+/** Which of the two? Two keys, and the next pair is there already. */
+import { Anchor, Button, Group, Kbd, Skeleton, Text, VisuallyHidden } from "@mantine/core";
+import { IconArrowBackUp, IconScale } from "@tabler/icons-react";
+import { Link, useParams, useSearch } from "@tanstack/react-router";
+import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { castVote, getPair, type CandidateView, type RunView } from "@/client";
+import { EmptyState } from "@/parts/EmptyState";
+import { PageHead } from "@/parts/PageHead";
+import { Problem } from "@/parts/Problem";
+import { useRun } from "../data";
+import { Ballot, type Cast, type Pair } from "./ballot";
+import classes from "./VotePage.module.css";
+
+export function VotePage() {
+  const { runId = "" } = useParams({ strict: false });
+  const { step } = useSearch({ strict: false });
+  const { run } = useRun(runId);
+  if (run.isError && !run.data) return <><PageHead title="Compare" /><Problem problem={run.error} again={() => void run.refetch()} /></>;
+  if (!run.data) return <><PageHead title="Compare" /><Skeleton h={480} /></>;
+  const position = Math.min(Math.max(0, (step ?? 1) - 1), run.data.steps.length - 1);
+  return <Table key={`${runId} ${position}`} run={run.data} position={position} />;
+}
+
+function Table({ run, position }: { run: RunView; position: number }) {
+  const ballot = useMemo(() => new Ballot(wireOf(run.id, position)), [run.id, position]);
+  const state = useSyncExternalStore(ballot.watch, ballot.read);
+  useEffect(() => {
+    ballot.reopen();
+    void ballot.begin();
+    const leave = () => ballot.close();
+    window.addEventListener("pagehide", leave);
+    return () => {
+      window.removeEventListener("pagehide", leave);
+      ballot.close();
+    };
+  }, [ballot]);
+  useKeys(ballot);
+  const name = run.steps[position]?.name ?? "";
+  return (
+    <>
+      <Anchor renderRoot={(props) => <Link to="/runs/$runId" params={{ runId: run.id }} {...props} />} size="sm">← {run.name}</Anchor>
+      <PageHead title={`Which is better? ${name}`} text={counted(run, position, state.sent + (state.held ? 1 : 0))}>
+        <Button variant="default" leftSection={<IconArrowBackUp size={16} />} disabled={!state.held} onClick={() => ballot.undo()}>Undo</Button>
+        <Button variant="default" disabled={!state.pair} onClick={() => ballot.skip()}>Skip</Button>
+      </PageHead>
+      {state.problem !== null && <Problem problem={state.problem} again={() => void ballot.begin()} />}
+      {state.pair === null && !state.isLoading && state.problem === null && (
+        <EmptyState icon={IconScale} title="There are no two to compare" text="Come back when this step has made more.">
+          <Button component={Link} to={`/runs/${run.id}`} variant="default">Back to the run</Button>
+        </EmptyState>
+      )}
+      {state.pair === null && state.isLoading && <div className={classes.table}><Skeleton h="100%" /><Skeleton h="100%" /></div>}
+      {state.pair && (
+        <div className={classes.table} data-testid="pair">
+          {state.pair.map((candidate, side) => (
+            <Choice key={candidate.id} candidate={candidate} side={side as 0 | 1} choose={() => ballot.vote(side as 0 | 1)} />
+          ))}
+        </div>
+      )}
+      <div className={classes.keys} aria-hidden>
+        <Text size="sm" className="quiet"><Kbd>←</Kbd> left</Text>
+        <Text size="sm" className="quiet"><Kbd>→</Kbd> right</Text>
+        <Text size="sm" className="quiet"><Kbd>S</Kbd> skip</Text>
+        <Text size="sm" className="quiet"><Kbd>U</Kbd> undo</Text>
+      </div>
+    </>
+  );
+}
+
+function Choice({ candidate, side, choose }: { candidate: CandidateView; side: 0 | 1; choose: () => void }) {
+  return (
+    <button type="button" className={classes.choice} onClick={choose} data-candidate={candidate.id}>
+      {candidate.url ? <img className={classes.picture} src={candidate.url} alt="" /> : <Text className="quiet" m="auto">Its picture is gone</Text>}
+      <span className={classes.words}>
+        <Text component="span" size="sm" fw={600}>{side === 0 ? "Left" : "Right"}<VisuallyHidden> is better,</VisuallyHidden></Text>
+        <Group gap="xs" component="span"><Text component="span" size="xs" className="quiet numbers">{candidate.votes} {candidate.votes === 1 ? "vote" : "votes"}</Text></Group>
+      </span>
+    </button>
+  );
+}
+
+function useKeys(ballot: Ballot) {
+  useEffect(() => {
+    function onKey(event: KeyboardEvent) {
+      if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const key = event.key.toLowerCase();
+      if (key === "arrowleft") ballot.vote(0);
+      else if (key === "arrowright") ballot.vote(1);
+      else if (key === "s" || key === "arrowdown") ballot.skip();
+      else if (key === "u" || key === "backspace") ballot.undo();
+      else return;
+      event.preventDefault();
+    }
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [ballot]);
+}
+
+const isTyping = (target: EventTarget | null) => target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable=true]");
+
+function counted(run: RunView, position: number, mine: number): string {
+  const step = run.steps[position];
+  if (!step) return "";
+  const { kind, after } = run.approval;
+  const all = `${step.votes} ${step.votes === 1 ? "vote" : "votes"} in all`;
+  if (kind === "votes" && after && step.top === null) return `${all}; the gate opens at ${after}. ${mine} just now.`;
+  return `${all}, ${mine} just now.`;
+}
+
+function wireOf(runId: string, position: number) {
+  return {
+    next: async (beside: string[]): Promise<Pair | null> => {
+      const { data } = await getPair({ path: { run_id: runId }, query: { position, beside }, throwOnError: true });
+      const [one, other] = data.pair;
+      return one && other ? [one, other] : null;
+    },
+    send: async (cast: Cast): Promise<void> => {
+      const body = { winner_id: cast.winner.id, loser_id: cast.loser.id, idempotency_key: cast.key };
+      await castVote({ body, throwOnError: true, keepalive: true });
+    },
+    preload: (pair: Pair): void => {
+      for (const { url } of pair) if (url) new Image().src = url;
+    },
+  };
+}
