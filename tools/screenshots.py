@@ -1,7 +1,10 @@
-"""Takes the pictures of the README anew, from a real server in a real browser."""
+"""Takes the pictures of the README and the docs anew, from a real server in a real browser.
 
-import json
-import os
+Every page at every width, light and dark, is pictured by the browser tests, into `test-results/`.
+"""
+
+import io
+import re
 import shutil
 import socket
 import subprocess
@@ -13,57 +16,61 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
-PASSWORD = "correct horse battery staple"  # noqa: S105 of a user who lives for a second
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 FLAGS += ["--disable-sync", "--no-first-run"]
-START_WITHIN_S = 30
+START_WITHIN_S = 60
+DRAWN_WITHIN_MS = 180_000
+LINK = re.compile(r"open the (studio|console):\s+(http://\S+)")
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as address:
-        comfyfleet(folder, "tenant", "create", "acme", "--name", "Acme Films")
-        comfyfleet(
-            folder,
-            "user",
-            "create",
-            "ada@acme.test",
-            "--tenant",
-            "acme",
-            "--role",
-            "admin",
-            "--password-stdin",
-            given=PASSWORD,
-        )
-        comfyfleet(folder, "wallet", "credit", "ada@acme.test", "500", "--id", "payment-1")
-        take(address)
-
-
-def take(address: str) -> None:
-    with sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as links, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        page = browser.new_page(viewport={"width": 720, "height": 420}, device_scale_factor=2)
-        page.goto(address)
-        page.get_by_label("Email").fill("ada@acme.test")
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Log in").click()
-        page.get_by_text("500", exact=True).wait_for()
-        page.screenshot(path=PICTURES / "front-door.png")
+        take_studio(a_page(browser, links["studio"]))
         browser.close()
 
 
+def take_studio(page: Page) -> None:
+    page.get_by_role("link", name="Painting").wait_for()
+    page.wait_for_function(
+        "() => document.querySelectorAll('main img, main video').length >= 5", timeout=DRAWN_WITHIN_MS
+    )
+    page.wait_for_load_state("networkidle")
+    keep(page, "studio-gallery")
+    page.get_by_role("link", name="Painting").click()
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("link", name="Download").wait_for(timeout=DRAWN_WITHIN_MS)
+    page.wait_for_load_state("networkidle")
+    keep(page, "studio-result")
+
+
+def a_page(browser: Browser, link: str) -> Page:
+    page = browser.new_page(viewport={"width": 1280, "height": 860}, reduced_motion="reduce")
+    page.goto(link)
+    return page
+
+
+def keep(page: Page, name: str) -> None:
+    with Image.open(io.BytesIO(page.screenshot())) as taken:
+        taken.convert("RGB").save(PICTURES / f"{name}.webp", quality=82)
+
+
 @contextmanager
-def server(folder: Path) -> Iterator[str]:
+def server(folder: Path) -> Iterator[dict[str, str]]:
+    """Its links into the studio and the console."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "comfyfleet", "up", "--no-engine", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://localhost:{port}"
+    said = folder / "said.txt"
+    command = [sys.executable, "-m", "comfyfleet", "up", "--port", str(port)]
+    with said.open("wb") as out:
+        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.DEVNULL)
     try:
-        wait_for(f"{address}/readyz")
-        yield address
+        wait_for(f"http://127.0.0.1:{port}/readyz")
+        yield dict(LINK.findall(said.read_text()))
     finally:
         process.terminate()
         process.wait()
@@ -72,17 +79,11 @@ def server(folder: Path) -> Iterator[str]:
 def wait_for(address: str) -> None:
     for _ in range(START_WITHIN_S * 10):
         try:
-            with urllib.request.urlopen(address) as answer:  # noqa: S310 our own server
-                json.load(answer)
-            return
+            with urllib.request.urlopen(address):  # noqa: S310 our own server
+                return
         except OSError:
             time.sleep(0.1)
     raise TimeoutError(address)
-
-
-def comfyfleet(folder: str, *arguments: str, given: str = "") -> None:
-    command = [sys.executable, "-m", "comfyfleet", *arguments]
-    subprocess.run(command, cwd=folder, input=given, text=True, check=True, env=os.environ, capture_output=True)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ export default defineConfig({
   base: "/",
   plugins: [react(), compressed()],
   resolve: { alias: { "@": join(import.meta.dirname, "src") } },
+  // Browsers that know light-dark(): what it is rewritten to for older ones needs a scheme that is set in the same file.
   build: { outDir: OUT, emptyOutDir: true, target: "es2022", cssTarget: ["chrome125", "firefox125", "safari17.5"], reportCompressedSize: false, chunkSizeWarningLimit: 700 },
   server: { proxy: { "/api": "http://127.0.0.1:8700", "/objects": "http://127.0.0.1:8700" } },
   test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"] },

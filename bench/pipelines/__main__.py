@@ -66,9 +66,9 @@ async def measure_feed(ground: Ground, scale: Scale, report: Report, progress: P
             {"child_p99_ms": fed.gaps_ms[int(0.99 * (len(fed.gaps_ms) - 1))], "child_p50_ms": median(fed.gaps_ms)}
         )
     report.notes.append(
-        f"a job takes {scale.job_s:g} s, a run has one under way; child_p99_ms by the databases' clocks, from the"
-        " moment a result is accepted to its run's next job in the queue; seed_workers_fed is the seed's loop in a"
-        " time of its own, which loses none to submitting and polling"
+        f"a job takes {scale.job_s:g} s, give or take {feed.SPREAD:.0%}, a run has one under way; child_p99_ms by the"
+        " databases' clocks, from the moment a result is accepted to its run's next job in the queue; seed_workers_fed"
+        " is the seed's loop in a time of its own, which loses none to submitting and polling"
     )
 
 

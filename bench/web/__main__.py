@@ -106,7 +106,7 @@ def measure(
             report.add({f"{what}_fps": moved, f"{what}_empty_fps": empty})
             progress.update(task, total=1, completed=1)
     report.notes.append(
-        "Chromium without a GPU; frames by requestAnimationFrame, a turn of the wheel or a scroll in each, in turns with"
+        "Chromium without a GPU; frames by requestAnimationFrame, a turn of the wheel or a scroll each, by turns with"
         " an empty page; first_load_kb: document, scripts and styles of the first page; history_ms: from the click"
     )
 

@@ -14,7 +14,7 @@ import structlog
 from pydantic import SecretStr
 from sqlalchemy.exc import SQLAlchemyError
 
-from comfyfleet.api.options import ApiOptions
+from comfyfleet.api.options import ApiOptions, SettingInForce
 from comfyfleet.audit import Action, Actor, ChainSigner, record_action
 from comfyfleet.db import Database, open_database
 from comfyfleet.db.engine import no_offset
@@ -35,7 +35,7 @@ from comfyfleet.storage.backends.local import LocalStore
 from comfyfleet.tenants import Postbox, Role, create_user, find_user
 from comfyfleet.tenants.credentials import LinkSigner, create_key
 from comfyfleet.tenants.model import SCOPES
-from comfyfleet.upkeep import Upkeep, UpkeepRules, apply_settlements, loops_of
+from comfyfleet.upkeep import Elsewhere, Upkeep, UpkeepRules, apply_settlements, loops_of
 
 OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
@@ -156,13 +156,19 @@ def build_options(settings: Settings) -> ApiOptions:
         get_tokens_text=settings.get_tokens_text,
         get_tokens_url=settings.get_tokens_url,
         payment_webhook_secrets=[_secret(each) for each in settings.payment_webhook_secrets],
+        settings=[
+            SettingInForce(each.name, each.value, each.source, each.description, each.is_secret, each.is_set)
+            for each in settings.in_force()
+        ],
     )
 
 
-def build_upkeep(house: House, settings: Settings) -> Upkeep | None:
-    """None: this replica leaves upkeep to others."""
+def build_upkeep(house: House, settings: Settings) -> Upkeep | Elsewhere:
+    """A replica that leaves upkeep to others calls them when there is something to do."""
     if not settings.upkeep:
-        return None
+        elsewhere = Elsewhere(house.desk)
+        house.desk.on_finished = partial(elsewhere.wake, apply_settlements.NAME)
+        return elsewhere
     rules = UpkeepRules(
         retention_s=settings.retention_days * DAY_S,
         webhook_networks=tuple(settings.webhook_networks),
@@ -170,6 +176,7 @@ def build_upkeep(house: House, settings: Settings) -> Upkeep | None:
     )
     upkeep = Upkeep(loops_of(house, rules=rules))
     house.desk.on_finished = partial(upkeep.wake, apply_settlements.NAME)
+    house.desk.on_called = lambda loop, pool: upkeep.wake(loop, pool=pool)
     return upkeep
 
 

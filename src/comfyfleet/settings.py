@@ -11,10 +11,10 @@ import re
 import tomllib
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, TypeAdapter, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableSetting
 
@@ -31,6 +31,7 @@ TTL_S_MAX = 366 * 86_400
 WEBHOOK_SECRET_BYTES_MIN = 24
 SMTP_SCHEMES = ("smtp", "smtp+starttls", "smtps")
 NO_SUCH = "there is no such setting (see docs/reference/settings.md)"
+Source = Literal["default", "environment", "file", "command line", "given"]
 WELL_KNOWN = ("change", "secret", "example", "default", "password", "0000", "1234", "xxxx")
 
 
@@ -44,10 +45,23 @@ class SettingsError(FleetError):
         super().__init__(problems="\n".join(problems))
 
 
+class InForce(NamedTuple):
+    """A setting, for people to read. A secret has no value here, only whether it is set."""
+
+    name: str
+    value: Any
+    source: Source
+    description: str
+    is_secret: bool
+    is_set: bool
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True, hide_input_in_errors=True
     )
+
+    _sources: dict[str, Source] = PrivateAttr(default_factory=dict)
 
     mode: Literal["embedded", "production"] = Field(
         "embedded", description="`production` refuses to start with anything that is only fit for trying out."
@@ -296,6 +310,19 @@ class Settings(BaseSettings):
             problems.append("pools: must be set in production; the default is a file for trying out")
         return problems
 
+    def in_force(self) -> list[InForce]:
+        """All of them, with where each came from. Addresses are shown without what logs in to them."""
+        found = []
+        for name, field in type(self).model_fields.items():
+            value, is_secret = getattr(self, name), "Secret" in str(field.annotation)
+            source = self._sources.get(name, "given" if name in self.model_fields_set else "default")
+            shown = None if is_secret else _without_login(TypeAdapter(Any).dump_python(value, mode="json"))
+            is_set = value not in (None, [], {})
+            if name == "pools":
+                shown = sorted(value)  # their names; the addresses are secret
+            found.append(InForce(name, shown, source, field.description or "", is_secret, is_set))
+        return found
+
     def central_url(self) -> str:
         return self.database_url.get_secret_value() if self.database_url else f"sqlite:///{self.home}/central.sqlite"
 
@@ -313,13 +340,27 @@ def load_settings(**given: Any) -> Settings:
         raise SettingsError([f"{name}: {NO_SUCH}" for name in unknown])
     from_file = {name: value for name, value in _read_file().items() if _variable(name) not in present}
     try:
-        return Settings(**{**from_file, **given})
+        found = Settings(**{**from_file, **given})
     except ValidationError as error:
         raise SettingsError(_explain(error)) from None
     except UnreadableSetting as error:  # a list or an object that is no JSON
         named = re.search(r'field "(\w+)"', str(error))
         field = _variable(named.group(1)) if named else "a setting"
         raise SettingsError([f"{field}: is not JSON; lists and objects are written as JSON"]) from None
+    present_names = (name for name in Settings.model_fields if _variable(name) in present)
+    found._sources = {
+        **dict.fromkeys(present_names, "environment"),
+        **dict.fromkeys(from_file, "file"),
+        **dict.fromkeys(given, "command line"),
+    }
+    return found
+
+
+def _without_login(value: Any) -> Any:
+    """An address may carry a name and a password."""
+    if not isinstance(value, str) or "@" not in value or "://" not in value:
+        return value
+    return re.sub(r"(?<=://)[^/@]*@", "…@", value)
 
 
 def _of_a_worker(names: set[str]) -> set[str]:

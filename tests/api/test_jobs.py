@@ -20,6 +20,7 @@ from comfyfleet.workflows.effects import NewEffect
 from tests.api.asking import fault, row_counts
 from tests.api.ordering import CREDIT, PRICE, Client, Studio, an_effect
 from tests.builders import a_member, an_operator_key
+from tests.conftest import ManualClock
 from tests.database.videos.shelf import a_video, a_written_upload
 
 
@@ -49,6 +50,10 @@ async def test_an_effect_is_ordered_run_and_delivered(studio: Studio, house: Hou
     [asset] = payload["assets"]
     assert asset["url"] == lease["input_url"] == payload["input_url"]
     assert (await studio.client.get(lease["input_url"])).content == b"clip.mp4"
+    operator, seen = await an_operator_key(house), f"/api/admin/dispatches/{job_id}/graph"
+    ran = (await studio.client.get(seen, headers=operator)).json()
+    assert (ran["graph"], ran["assets"][0]["path"]) == (payload["workflow"], asset["path"])
+    assert "url" not in ran["assets"][0]
     await studio.complete(lease, b"first", b"second one")
     await studio.settle()
     done = await studio.job(job_id)
@@ -62,6 +67,8 @@ async def test_an_effect_is_ordered_run_and_delivered(studio: Studio, house: Hou
     assert sorted(types) == ["job.completed", "job.queued", "job.started"]
     effect = (await studio.client.get("/api/effects/old-film", headers=studio.member.headers)).json()
     assert effect["estimated_seconds"] != 1.0
+    await studio.client.delete(f"/api/ai-jobs/{job_id}", headers=studio.member.headers)
+    assert (await studio.client.get(seen, headers=operator)).status_code == 404
 
 
 async def test_fifty_posts_with_one_key_are_one_job_and_fifty_equal_answers(studio: Studio, house: House) -> None:
@@ -148,7 +155,7 @@ async def test_what_does_not_fit_is_refused_by_its_field_and_leaves_nothing(stud
         ({"effect": "unknown"}, 404, "effect"),
         ({"effect": None}, 422, "effect_id"),
         ({"priority": 11}, 422, "priority"),
-        ({"webhook_url": "ftp://x"}, 422, "url"),
+        ({"webhook_url": "ftp://x"}, 422, "'field': 'webhook_url'"),
     ]
     before, objects = await row_counts(house), await all_objects(studio)
     for given, status, named in cases:
@@ -218,20 +225,24 @@ async def test_a_running_job_hears_of_it_by_heartbeat_and_may_win(studio: Studio
     assert await studio.balance() == CREDIT - PRICE
     late = await studio.say("cancel", job_id)
     assert (late.status_code, fault(late)["code"]) == (409, "illegal_move")
+    assert fault(late)["message"] == "A job that is completed cannot be moved by 'cancel'."
 
 
 async def test_a_start_that_one_replica_could_not_tell_is_told_by_the_next_that_hears_of_it(
-    studio: Studio, house: House
+    studio: Studio, house: House, clock: ManualClock
 ) -> None:
     job_id = await studio.ordered()
     lease = await studio.leased()
+    clock.advance(5)
     house.desk.starts = Starts()  # as in a replica that did not lease it
     proof = {"dispatch_id": lease["dispatch_id"], "lease_token": lease["lease_token"]}
     for told in (1, 0):  # once: heartbeats come often
         await studio.work("heartbeat", **proof)
         assert await tell_starts.tick(house) == told
-    [row] = await in_pool(house, sa.select(ai_jobs.c.status, ai_jobs.c.started_at).where(ai_jobs.c.id == UUID(job_id)))
-    assert (row.status, row.started_at is not None) == ("processing", True)
+    j = ai_jobs.c
+    [row] = await in_pool(house, sa.select(j.status, j.created_at, j.started_at).where(j.id == UUID(job_id)))
+    assert row.status == "processing"
+    assert (row.started_at - row.created_at).total_seconds() < 4  # when it was leased, not when it was told
 
 
 async def test_a_failure_is_told_in_few_words_refunded_and_can_be_tried_again(studio: Studio) -> None:
@@ -253,6 +264,12 @@ async def test_a_failure_is_told_in_few_words_refunded_and_can_be_tried_again(st
     repeated = (await studio.leased())["input_payload"]
     first = lease["input_payload"]
     assert (repeated["workflow"], repeated["properties"]) == (first["workflow"], first["properties"])
+    # What nobody may run any more would wait in vain, paid for.
+    async with studio.house.control_tx() as tx:
+        await workflows.set_workflow_active(tx, "old-film-graph", is_active=False)
+    late = await studio.say("retry", job_id)
+    assert (late.status_code, fault(late)["code"]) == (422, "effect_unavailable")
+    assert (await studio.say("retry", job_id, idempotency_key="r-1")).text == again[0].text
     assert await studio.balance() == CREDIT - PRICE
 
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import httpx2
@@ -77,6 +78,8 @@ async def test_a_form_is_run_and_answered_with_the_result(studio: Studio, house:
         assets = {each["name"]: each for each in lease["input_payload"]["assets"]}
         assert (await studio.client.get(assets["picture"]["url"])).content == PICTURE
         assert (await studio.client.get(assets["mask"]["url"])).content == OTHER
+        told = {name: (each["content_hash"], each["is_users_own"]) for name, each in assets.items()}
+        assert told == {"picture": (sha256(PICTURE).hexdigest(), True), "mask": (sha256(OTHER).hexdigest(), True)}
         await studio.complete(lease, b"the result")
         await studio.settle()
         answer = await asking

@@ -10,7 +10,7 @@ from comfyfleet.bootstrap import build_upkeep
 from comfyfleet.house import House
 from comfyfleet.jobs import JobStatus
 from comfyfleet.settings import Settings
-from comfyfleet.upkeep import relay_submissions
+from comfyfleet.upkeep import Upkeep, relay_submissions
 from tests.database.jobs.world import World
 
 
@@ -22,7 +22,7 @@ async def test_a_job_is_relayed_when_the_loop_is_woken_and_the_loops_end_with_th
     house: House, settings: Settings
 ) -> None:
     upkeep = build_upkeep(house, settings)
-    assert upkeep is not None
+    assert isinstance(upkeep, Upkeep)
     app = build_app(house, ApiOptions(), upkeep=upkeep)
     world = await World.make(house)
     async with app.router.lifespan_context(app):
@@ -38,23 +38,23 @@ async def test_a_job_is_relayed_when_the_loop_is_woken_and_the_loops_end_with_th
 
 async def test_a_replica_can_leave_upkeep_to_others(house: House, settings: Settings) -> None:
     off = settings.model_copy(update={"upkeep": False})
-    assert build_upkeep(house, off) is None
-    app = build_app(house, ApiOptions())
+    app = build_app(house, ApiOptions(), upkeep=build_upkeep(house, off))
     async with app.router.lifespan_context(app):
         assert upkeep_tasks() == []
+        app.state.upkeep.wake(relay_submissions.NAME, pool="main")
 
 
 async def test_each_pool_has_loops_of_its_own(house: House, settings: Settings) -> None:
     two = House(**{**vars(house), "pools": {**house.pools, "second": house.pools["main"]}})
     one, both = build_upkeep(house, settings), build_upkeep(two, settings)
-    assert one is not None
-    assert both is not None
+    assert isinstance(one, Upkeep)
+    assert isinstance(both, Upkeep)
     assert [len(each._loops) for each in (one, both)] == [21, 34]
 
 
 @pytest.mark.parametrize("days", [1, 30])
 async def test_the_retention_of_the_settings_is_kept(house: House, settings: Settings, days: int) -> None:
     upkeep = build_upkeep(house, settings.model_copy(update={"retention_days": days}))
-    assert upkeep is not None
+    assert isinstance(upkeep, Upkeep)
     [loop] = [each for each in upkeep._loops if each.name == "forget_old"]
     assert loop.tick.keywords["rules"].retention_s == days * 86_400  # type: ignore[attr-defined]

@@ -270,21 +270,30 @@ async def test_a_foreign_unknown_or_deleted_file_makes_no_video(client: Client, 
 
 async def test_a_file_of_another_door_is_judged_but_kept(client: Client, house: House, member: Member) -> None:
     """It was stored as a file, and is its owner's; it is only no video."""
-    body = {"name": "notes.png", "mime_type": "image/png", "size": 5}
-    announced = (await client.post("/api/files", json=body, headers=member.headers)).json()
-    [put] = announced["upload"]["requests"]
-    await client.put(put["url"], content=b"notes", headers=put["headers"])
-    file_id = announced["file"]["id"]
-    assert (await client.post(f"/api/files/{file_id}/confirm", json={}, headers=member.headers)).status_code == 200
-    answer = await make(client, member, file_id)
-    assert (answer.status_code, fault(answer)["code"]) == (422, "media_refused")
-    assert (await client.get(f"/api/files/{file_id}", headers=member.headers)).status_code == 200
     text = {"name": "notes.txt", "mime_type": "text/plain", "size": 5}
     pending = (await client.post("/api/files", json=text, headers=member.headers)).json()["file"]["id"]
     untaken = await make(client, member, pending)
     assert (untaken.status_code, fault(untaken)["code"]) == (422, "media_refused")
     assert all(each in fault(untaken)["message"] for each in MEDIA_TYPES)
     assert (await client.get(f"/api/files/{pending}", headers=member.headers)).status_code == 200
+
+
+async def test_a_file_for_another_property_is_looked_at_too(client: Client, house: House, member: Member) -> None:
+    """A mask that is a bomb would do the same harm to a server as the picture."""
+    answers = {}
+    for content in (b"notes", a_picture()[:-200], a_picture()):
+        body = {"name": "mask.png", "mime_type": "image/png", "size": len(content)}
+        announced = (await client.post("/api/files", json=body, headers=member.headers)).json()
+        [put] = announced["upload"]["requests"]
+        await client.put(put["url"], content=content, headers=put["headers"])
+        confirm = f"/api/files/{announced['file']['id']}/confirm"
+        answers[content] = [await client.post(confirm, json={}, headers=member.headers) for _ in range(2)]
+    *bad, good = answers.values()
+    for refused, gone in bad:
+        assert (refused.status_code, fault(refused)["code"], gone.status_code) == (422, "media_refused", 404)
+        assert fault(refused)["details"]["field"] == "file_id"
+    assert [(each.status_code, each.json()["status"]) for each in good] == [(200, "stored")] * 2
+    assert len(await stored_objects(house, member)) == 1
 
 
 async def test_without_the_media_extra_the_upload_is_kept_and_the_answer_says_so(

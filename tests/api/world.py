@@ -26,7 +26,7 @@ from tests.database.dispatch.test_queue import Queue
 from tests.database.pipelines.studio import Studio
 from tests.database.videos.shelf import a_video
 
-FILE = {"name": "canary.png", "mime_type": "image/png", "size": 3}
+FILE = {"name": "canary.png", "mime_type": "application/octet-stream", "size": 3}
 SECOND = "second"
 Ids = dict[str, dict[str, object]]
 

@@ -151,10 +151,23 @@ class Studio:
         url = self.url.replace("http:", "https:")
         return {"name": name, "value": value, "url": url, "httpOnly": True, "secure": True, "sameSite": "Lax"}
 
+    def asking(self, path: str, method: str = "POST", **body: Any) -> Any:
+        """As an operator, behind the back of whoever looks at a page."""
+        answer = httpx2.request(method, f"{self.server.url}{path}", headers=self.server.operator, json=body or None)
+        assert answer.status_code < 300, answer.text
+        return answer.json() if answer.content else None
+
 
 @pytest.fixture(scope="session")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    settings = {"LOGINS_PER_MINUTE": "1000", "REQUESTS_PER_MINUTE_PER_KEY": "100000"}
+    settings = {
+        "LOGINS_PER_MINUTE": "1000",
+        "REQUESTS_PER_MINUTE_PER_KEY": "100000",
+        "MEDIA_IMAGE_BYTES_MAX": "1000000",
+        "GET_TOKENS_TEXT": "Ask Mira at the front desk.",
+        "GET_TOKENS_URL": "https://shop.example/tokens",
+        "WEBHOOK_NETWORKS": '["127.0.0.0/8"]',
+    }
     with server_process(tmp_path_factory.mktemp("studio"), "--engine", **settings) as server:
         for email in (DEMO, OPERATOR):
             server.command("user", "passwd", email, "--password-stdin", stdin=PASSWORD)

@@ -76,7 +76,7 @@ async def read_outcome(drain: Drain, folder: Path, settings: dict[str, str]) -> 
         settlements=await stage.ask(central, SETTLEMENTS),
         deadlocks=int((await stage.ask(central, DEADLOCKS))[0][0]),
         deadlocked=_around("deadlock detected", (await stage.ask(central, LOG_OF_POSTGRESQL))[0][0] or ""),
-        surprises=[line for replica in drain.replicas for line in _surprises(replica.log)],
+        surprises=[line for replica in drain.replicas for line in surprises_in(replica.log)],
         audit_code=code,
         audit=said,
     )
@@ -95,5 +95,5 @@ def _around(words: str, log: str) -> str:
     return "\n".join(line[:600] for number in found for line in lines[number : number + 12])
 
 
-def _surprises(log: Path) -> list[str]:
+def surprises_in(log: Path) -> list[str]:
     return [line for line in log.read_text().splitlines() if any(word in line for word in SURPRISES)]

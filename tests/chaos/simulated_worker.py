@@ -12,13 +12,18 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from tests.chaos.conduct import Conduct, conduct_of
 from tests.chaos.wire import Answer, Line, NoAnswer
 
 WAIT_S = 2.0
 PROVES_A_LEASE, HANGS_UP, UPLOADS = 0.7, 0.01, 0.05
+# A PNG of one pixel.
+PICTURE = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
+    "0000000c49444154789c63e84873010002ac013330cd12850000000049454e44ae426082"
+)
 
 
 class TakenOver(Exception):
@@ -61,6 +66,7 @@ class SimulatedWorker:
     records: Pen
     journal: Pen
     chance: random.Random
+    delivers: bool = False
     token: str = ""
     beat_every_s: float = 1.0
 
@@ -111,8 +117,7 @@ class SimulatedWorker:
         job = (await self.say("poll", body, wait_s=WAIT_S)).body.get("job")
         if job is None:
             return None
-        number = job["input_payload"]["properties"]["number"]
-        lease = Lease(job["dispatch_id"], job["lease_token"], job["epoch"], number)
+        lease = Lease(job["dispatch_id"], job["lease_token"], job["epoch"], _number_of(job))
         self.hold(lease)
         return lease
 
@@ -141,7 +146,7 @@ class SimulatedWorker:
         return True
 
     async def bring_to_an_end(self, lease: Lease, conduct: Conduct) -> None:
-        said: dict[str, dict[str, str]] = {
+        said: dict[str, dict[str, Any]] = {
             "complete": {"provider_job_id": f"prompt-{lease.number}-{lease.epoch}"},
             "fail": {"error_class": conduct.failure, "error": "it broke"},
             "requeue": {"reason": "a Spot notice"},
@@ -150,13 +155,30 @@ class SimulatedWorker:
             self.note("forgot", lease)
             return
         body = said[conduct.end]
+        if self.delivers and conduct.end == "complete":
+            outputs = await self.deliver(lease)
+            if outputs is None:
+                return
+            body["outputs"] = outputs
         if conduct.loses_the_reply:
             await self.hang_up(conduct.end, {**lease.proof, **body})
         await self.end(conduct.end, lease, body)
         if conduct.says_it_twice:
             await self.end(conduct.end, lease, body)
 
-    async def end(self, verb: str, lease: Lease, body: dict[str, str]) -> None:
+    async def deliver(self, lease: Lease) -> list[dict[str, Any]] | None:
+        """A picture into the store. None: the lease is lost."""
+        wanted = {"name": "made.png", "mime_type": "image/png", "size": len(PICTURE)}
+        answer = await self.say("outputs", {**lease.proof, "outputs": [wanted]})
+        if answer.status != 200:
+            self.note("lost", lease)
+            self.let_go(lease)
+            return None
+        [place] = answer.body["outputs"]
+        await self.line.put(place["output_url"], place["output_headers"], PICTURE)
+        return [{**wanted, "path": place["path"]}]
+
+    async def end(self, verb: str, lease: Lease, body: dict[str, Any]) -> None:
         answer = await self.say(verb, {**lease.proof, **body})
         self.note(verb, lease, status=answer.status, code=answer.code, **_outcome(answer))
         self.let_go(lease)
@@ -207,6 +229,12 @@ def _outcome(answer: Answer) -> dict[str, Any]:
     return {"became": answer.body["status"], "replayed": answer.body["replayed"]} if answer.status == 200 else {}
 
 
+def _number_of(job: dict[str, Any]) -> int:
+    """A run's job has none of its own: its id will do, which ends in chance."""
+    number: int | None = job["input_payload"]["properties"].get("number")
+    return UUID(job["dispatch_id"]).int % 10**9 if number is None else number
+
+
 def hire(order: dict[str, Any]) -> list[SimulatedWorker]:
     folder, ports = Path(order["folder"]), order["ports"]
     return [
@@ -218,6 +246,7 @@ def hire(order: dict[str, Any]) -> list[SimulatedWorker]:
             records=Pen(folder / f"records-{name}.jsonl"),
             journal=Pen(folder / f"journal-{name}.jsonl"),
             chance=random.Random(f"{order['seed']}/{name}/{order['life']}"),
+            delivers=order.get("delivers", False),
         )
         for index, name in enumerate(order["names"])
     ]

@@ -16,7 +16,7 @@ from comfyfleet.dispatch import Provider
 from comfyfleet.house import House
 from comfyfleet.jobs import NewJob
 from comfyfleet.kernel.errors import Unavailable
-from comfyfleet.kernel.ids import DispatchId, JobId, new_id
+from comfyfleet.kernel.ids import DispatchId, FleetId, JobId, WorkflowId, new_id
 from comfyfleet.ledger import Tokens
 from comfyfleet.tenants import Role, Tenant, User
 from comfyfleet.workflows import Workflow
@@ -65,6 +65,7 @@ class Stage:
     house: House
     chance: random.Random
     secret: str = ""
+    fleet_id: FleetId | None = None
     customers: list[Customer] = field(default_factory=list)
     workflows: list[Workflow] = field(default_factory=list)
     created: dict[JobId, int] = field(default_factory=dict)
@@ -81,7 +82,12 @@ class Stage:
             for made in self.workflows:
                 await fleet.assign_workflow(tx, crew.id, made.id)
             _, secret = await fleet.make_fleet_secret(tx, name="chaos")
-        self.secret = secret.reveal()
+        self.secret, self.fleet_id = secret.reveal(), crew.id
+
+    async def assign(self, workflow_id: WorkflowId) -> None:
+        assert self.fleet_id is not None
+        async with self.house.control_tx() as tx:
+            await fleet.assign_workflow(tx, self.fleet_id, workflow_id)
 
     async def create(self, count: int) -> None:
         """For one customer. Cut off in the middle, the same jobs are created again, and are there once."""

@@ -6,6 +6,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 ANSWER_WITHIN_S = 15.0
@@ -48,12 +49,26 @@ class Line:
 
     async def ask(self, verb: str, headers: dict[str, str], body: dict[str, Any], *, within_s: float) -> Answer:
         """Once. Whoever does not wait for the reply hangs up."""
+        return await self._within(_request(verb, headers, body), within_s)
+
+    async def _within(self, request: bytes, within_s: float) -> Answer:
         try:
             async with asyncio.timeout(within_s):
-                return await self._exchange(_request(verb, headers, body))
+                return await self._exchange(request)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError) as problem:
             self.hang_up()
             raise NoAnswer from problem
+
+    async def put(self, url: str, headers: dict[str, str], content: bytes) -> None:
+        """An object, at whichever server answers: they have one store. What is there already stays as it is (412)."""
+        while True:
+            with suppress(NoAnswer):
+                answer = await self._within(_put(url, headers, content), ANSWER_WITHIN_S)
+                if answer.status in (200, 412):
+                    return
+            self.lost_replies += 1
+            self.at = (self.at + 1) % len(self.ports)
+            await asyncio.sleep(PAUSE_S)
 
     async def _exchange(self, request: bytes) -> Answer:
         if self._open is None:
@@ -63,7 +78,7 @@ class Line:
         head = await reader.readuntil(b"\r\n\r\n")
         length = LENGTH.search(head)
         text = await reader.readexactly(int(length[1]) if length else 0)
-        return Answer(int(head[9:12]), json.loads(text))
+        return Answer(int(head[9:12]), json.loads(text) if text else {})
 
     def hang_up(self) -> None:
         if self._open is not None:
@@ -76,3 +91,11 @@ def _request(verb: str, headers: dict[str, str], body: dict[str, Any]) -> bytes:
     said = {**headers, "Host": "chaos", "Content-Type": "application/json", "Content-Length": str(len(text))}
     lines = "".join(f"{name}: {value}\r\n" for name, value in said.items())
     return f"POST /api/worker/{verb} HTTP/1.1\r\n{lines}\r\n".encode() + text
+
+
+def _put(url: str, headers: dict[str, str], content: bytes) -> bytes:
+    """To the server itself, whatever address it signed for."""
+    parts = urlsplit(url)
+    said = {**headers, "Host": "chaos", "Content-Length": str(len(content))}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in said.items())
+    return f"PUT {parts.path}?{parts.query} HTTP/1.1\r\n{lines}\r\n".encode() + content

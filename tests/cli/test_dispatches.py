@@ -38,6 +38,7 @@ def test_jobs_are_created_paid_for_and_queued_in_batches(comfyfleet: Command, ce
     said = comfyfleet("dispatches", "create", "--tenant", "acme", "--workflow", "swap")
     newest = central.execute("SELECT id FROM ai_job_dispatches ORDER BY id DESC LIMIT 1").fetchone()[0]
     assert f"Created job {UUID(newest)} of swap for acme." in said
+    assert json.loads(comfyfleet("dispatches", "graph", str(UUID(newest)))) == json.loads(GRAPH)
 
 
 def test_what_cannot_be_is_said(comfyfleet: Command, central: sqlite3.Connection) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
+from comfyfleet.cli.jobs_bar import Bar
 from comfyfleet.cli.jobs_run import typed_properties
 from comfyfleet.cli.main import run
-from comfyfleet.client import Client, Effect, EffectProperty, InvalidInput
+from comfyfleet.client import Client, Effect, EffectProperty, InvalidInput, Progressed, StatusChanged
 from tests.client.fleet import NEGATIVE, PHOTO, Fleet, a_fleet
 from tests.server import environment
 
@@ -182,10 +183,16 @@ class Terminal:
             self.process.wait()
 
 
-@pytest.mark.skipif(
-    os.environ.get("HYPOTHESIS_PROFILE") != "soak",
-    reason="after other tests of this file it may wait in vain: to be found",
-)
+def test_that_a_job_runs_may_be_told_after_how_far_it_is() -> None:
+    bar = Bar(quiet=True)
+    [shown] = bar._progress.tasks
+    bar.show(Progressed("job", 0.5, "2"))
+    bar.show(StatusChanged("job", "processing"))
+    assert shown.percentage == 50
+    bar.show(StatusChanged("job", "queued"))  # its worker was lost: another begins anew
+    assert shown.percentage == 0
+
+
 @pytest.mark.parametrize("cancels", [False, True])
 def test_ctrl_c_stops_watching_and_says_how_to_go_on(
     fleet: Fleet, comfyfleet: Comfyfleet, tmp_path: Path, cancels: bool

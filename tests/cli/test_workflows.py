@@ -59,6 +59,8 @@ def test_properties_are_exported_edited_and_given_with_the_next_version(home: Co
     assert (shown["workflow"]["version"], shown["version"]["requirements"]["vram_gb"]) == (1, 12)
     assert home.json("workflows", "show", "boat", "--version", "2")["version"]["note"] == "fewer"
     assert "fewer" in home("workflows", "versions", "boat")
+    # And so is all else that nobody speaks of.
+    assert home.json("workflows", "show", "boat", "--version", "3")["version"]["requirements"]["vram_gb"] == 12
     assert "not_found" in home("workflows", "use", "boat", "9", code=3)
     (home.folder / "properties.json").write_text('{"name": "x"}')
     assert "must hold a list" in home("workflows", "add", "other", *given, code=2)

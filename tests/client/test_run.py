@@ -95,6 +95,8 @@ def test_a_job_is_watched_cancelled_and_tried_again(fleet: Fleet, client: Client
     page = client.jobs.page(limit=1)
     assert ([each.id for each in page.rows], page.next_cursor is not None) == ([again.id], True)
     assert [each.id for each in client.jobs.page(page.next_cursor, limit=1).rows] == [job.id]
+    with pytest.raises(StillRunning):
+        client.save(again, photo.parent / "none")
     client.cancel(again.id)
 
 
@@ -106,7 +108,9 @@ def test_the_ten_lines_of_the_page_do_what_they_say(
     monkeypatch.chdir(photo.parent)
     monkeypatch.setenv("COMFYFLEET_URL", fleet.url)
     monkeypatch.setenv("COMFYFLEET_API_KEY", fleet.key)
-    program = lines.replace("old-film", fleet.effect).replace("clip.mp4", photo.name).replace("grain=0.4", 'title="x"')
+    program = (
+        lines.replace("pixel-film", fleet.effect).replace("clip.mp4", photo.name).replace("colours=6", 'title="x"')
+    )
     with fleet.worker():
         exec(compile(program, "page", "exec"), {"__name__": "page"})  # noqa: S102  it is ours
     *steps, saved = capsys.readouterr().out.splitlines()

@@ -146,7 +146,7 @@ def _keys(client: httpx2.Client, planted: Planted) -> dict[str, str]:
 
 
 def _objects(client: httpx2.Client, headers: dict[str, str], planted: Planted) -> None:
-    body = {"name": "a.png", "mime_type": "image/png", "size": 3}
+    body = {"name": "a.bin", "mime_type": "application/octet-stream", "size": 3}
     announced = _ok(client.post("/api/files", json=body, headers=headers))
     put = announced["upload"]["requests"][0]
     planted.plant(upload_token=put["url"].rpartition("/")[2])

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from ipaddress import ip_network
 from typing import Any
 
@@ -39,12 +40,12 @@ def leads_to(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
     """The name server: each question gets the next answer."""
     asked: list[str] = []
 
-    async def look_up(_loop: object, host: str, port: int, **_: Any) -> list[Any]:
+    def look_up(host: str, port: int, **_: Any) -> list[Any]:
         found = answers[min(len(asked), len(answers) - 1)]
         asked.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
 
-    monkeypatch.setattr(asyncio.base_events.BaseEventLoop, "getaddrinfo", look_up)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
     return asked
 
 
@@ -72,6 +73,38 @@ async def test_a_name_that_leads_elsewhere_the_second_time_is_asked_once(monkeyp
         assert answer.status_code == 204
         assert asked == ["hooks.example.com"]
         assert receiver.received[0].headers["host"] == f"hooks.example.com:{receiver.port}"
+
+
+async def test_two_names_at_one_address_share_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The certificate was checked for the first name; the second one's may be another's, or none."""
+    leads_to(monkeypatch, ["127.0.0.1"])
+    async with a_receiver() as receiver, a_sender(allowed=[ip_network("127.0.0.1/32")]) as client:
+        for name in ("a.example.com", "b.example.com"):
+            await client.post(f"http://{name}:{receiver.port}/hook", content=b"{}")
+    assert (receiver.connections, len(receiver.received)) == (2, 2)
+
+
+async def test_a_name_server_that_never_answers_holds_up_no_other_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of other webhooks, nor those that anything else in this process looks up."""
+    answered, look_up = threading.Event(), socket.getaddrinfo
+
+    def hang(host: str, *asked: Any, **given: Any) -> Any:
+        if host.startswith("tarpit"):
+            answered.wait(60)
+            raise socket.gaierror
+        return look_up("127.0.0.1" if host.endswith(".test") else host, *asked, **given)
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    async with a_receiver() as receiver, a_sender(allowed=[ip_network("127.0.0.1/32")]) as client:
+        stuck = [asyncio.ensure_future(client.get(f"http://tarpit-{number}.test/")) for number in range(40)]
+        try:
+            async with asyncio.timeout(10):
+                await asyncio.sleep(0)
+                assert (await client.get(f"http://quick.test:{receiver.port}/")).status_code == 204
+                assert await asyncio.get_running_loop().getaddrinfo("localhost", 80)
+        finally:
+            answered.set()
+            await asyncio.gather(*stuck, return_exceptions=True)
 
 
 async def test_an_allowed_network_is_reached() -> None:

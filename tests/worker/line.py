@@ -1,16 +1,21 @@
-"""The line between a worker and its control plane, that can be cut and mended."""
+"""The line between a worker and its control plane, that can be cut and mended. Of several far ends it takes one that
+is there, as a load balancer does."""
 
 import asyncio
+import random
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Self
 
 
 class Line:
-    def __init__(self, to_port: int) -> None:
-        self._to_port = to_port
+    def __init__(self, *to_ports: int) -> None:
+        self._to_ports = to_ports
         self._server: asyncio.Server | None = None
         self._calls: set[asyncio.Task[None]] = set()
         self._is_cut = False
+        self._may_answer = asyncio.Event()
+        self._may_answer.set()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -34,6 +39,13 @@ class Line:
     def mend(self) -> None:
         self._is_cut = False
 
+    def hold_replies(self) -> None:
+        """What is asked arrives; what is answered waits."""
+        self._may_answer.clear()
+
+    def let_replies_go(self) -> None:
+        self._may_answer.set()
+
     async def _hang_up(self) -> None:
         calls = list(self._calls)
         for call in calls:
@@ -45,13 +57,25 @@ class Line:
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
 
+    async def _far_end(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        for port in random.sample(self._to_ports, len(self._to_ports)):
+            with suppress(OSError):
+                return await asyncio.open_connection("127.0.0.1", port)
+        return None
+
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_writer: asyncio.StreamWriter | None = None
         try:
             if self._is_cut:
                 return
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._to_port)
-            ways = [asyncio.create_task(_carry(reader, far_writer)), asyncio.create_task(_carry(far_reader, writer))]
+            far = await self._far_end()
+            if far is None:
+                return
+            far_reader, far_writer = far
+            ways = [
+                asyncio.create_task(_carry(reader, far_writer, _at_once)),
+                asyncio.create_task(_carry(far_reader, writer, self._may_answer.wait)),
+            ]
             try:
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -66,8 +90,15 @@ class Line:
                         await each.wait_closed()
 
 
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _at_once() -> bool:
+    return True
+
+
+async def _carry(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, may: Callable[[], Awaitable[bool]]
+) -> None:
     with suppress(OSError):
         while chunk := await reader.read(65_536):
+            await may()
             writer.write(chunk)
             await writer.drain()

@@ -34,12 +34,24 @@ SLEEP: dict[str, Any] = {
 }
 SAVE: dict[str, Any] = {"class_type": "SaveImage", "inputs": {"images": ["1", 0], "filename_prefix": "still"}}
 DRAW: dict[str, Any] = {"1": SLEEP, "9": SAVE}
+WORDS = {"name": "words", "type": "text", "placeholder": "words", "required": True}
+SAY: dict[str, Any] = {
+    **DRAW,
+    "5": {"class_type": "PrimitiveString", "inputs": {"value": "{{words}}"}},
+    "6": {
+        "class_type": "StringConcatenate",
+        "inputs": {"string_a": ["5", 0], "string_b": "{{words}}!", "delimiter": ""},
+    },
+    "7": {"class_type": "PreviewAny", "inputs": {"source": ["6", 0]}},
+}
 INVERT: dict[str, Any] = {
     "1": {**SLEEP, "inputs": {**SLEEP["inputs"], "image": ["3", 0]}},
     "2": {"class_type": "LoadImage", "inputs": {"image": "x.png"}},
     "3": {"class_type": "ImageInvert", "inputs": {"image": ["2", 0]}},
     "9": SAVE,
 }
+# Its picture goes to whoever listens on the socket, and nothing is left of it.
+MUTE: dict[str, Any] = {"1": SLEEP, "9": {"class_type": "SaveImageWebsocket", "inputs": {"images": ["1", 0]}}}
 
 
 @dataclass
@@ -211,11 +223,13 @@ async def _furnish(settings: Settings) -> tuple[str, Member]:
     try:
         member = await a_member(house, tokens=1_000_000)
         await _offer(house, "draw", DRAW, [SEED, SECONDS, STEPS])
+        await _offer(house, "say", SAY, [SEED, SECONDS, STEPS, WORDS], output_node="9")
         await _offer(house, "invert", INVERT, [SEED, SECONDS, STEPS, PICTURE])
         await _offer(house, "far", INVERT, [SEED, SECONDS, STEPS, PICTURE], provider="cloud", output_node="9")
+        await _offer(house, "mute", MUTE, [SEED, SECONDS, STEPS])
         async with house.control_tx() as tx:
             made = await fleet.create_fleet(tx, slug=FLEET, stage=STAGE, name="Crew")
-            for slug in ("draw", "invert", "far"):
+            for slug in ("draw", "say", "invert", "far", "mute"):
                 offer = await effects.find_offer(tx, slug)
                 await fleet.assign_workflow(tx, made.id, offer.effect.workflow_id)
             _, secret = await fleet.make_fleet_secret(tx, name="test")

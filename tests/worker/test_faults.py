@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
 from comfyfleet.comfy import SelfHosted
 from tests.engines import an_engine
 from tests.worker.plant import Plant
@@ -31,7 +33,6 @@ async def test_h11_out_of_memory_frees_the_servers_models(plant: Plant, tmp_path
             job = await asyncio.to_thread(plant.order, "draw")
             assert await eventually(lambda: class_of(plant, job), "the attempt is over") == "out_of_memory"
             assert worker.is_ready(server.name)
-            await asyncio.to_thread(plant.cancel, job)
         assert server.freed == 1
 
 
@@ -93,3 +94,75 @@ async def test_a_server_that_dies_with_a_prompt_costs_an_attempt_and_the_next_fi
     finally:
         await block.__aexit__(None, None, None)
     assert [row["reason"] for row in plant.attempts(job)] == ["infra", "completed"]
+
+
+async def test_the_innocent_behind_a_dead_server_goes_back_without_an_attempt_spent(
+    plant: Plant, tmp_path: Path
+) -> None:
+    async with an_engine(tmp_path / "engine") as engine:
+        port = int(engine.url.rpartition(":")[2])
+        block = a_worker(plant, tmp_path / "home", engine.url, name="innocent")
+        await block.__aenter__()
+        first = await asyncio.to_thread(plant.order, "draw", seconds=2.0, steps=20)
+        await eventually(lambda: engine.engine.queue.snapshot()[0], "the first runs")
+        second = await asyncio.to_thread(plant.order, "draw")
+        await eventually(lambda: engine.engine.queue.snapshot()[1], "the second stands behind it")
+    try:
+        async with an_engine(tmp_path / "engine", port=port):
+            assert await asyncio.to_thread(plant.ends, first) == "completed"
+            assert await asyncio.to_thread(plant.ends, second) == "completed"
+    finally:
+        await block.__aexit__(None, None, None)
+    assert [row["reason"] for row in plant.attempts(first)] == ["infra", "completed"]
+    assert [row["reason"] for row in plant.attempts(second)] == ["requeued", "completed"]
+    assert plant.spent(second) == 1
+
+
+async def test_h11_after_two_server_faults_in_a_row_a_server_gets_nothing_until_it_was_restarted(
+    plant: Plant, tmp_path: Path
+) -> None:
+    """One that is not the worker's own: it can only be told, and left alone. Its disk is full when pictures are saved,
+    so the second prompt stands behind the first and meets the same."""
+    name = "full-disk"
+    async with an_engine(tmp_path / "engine") as engine:
+        await engine.order_faults(prompts={"disk_full_at_node": "9"})
+        port = int(engine.url.rpartition(":")[2])
+        server = SelfHosted(engine.url)
+        block = a_worker(plant, tmp_path / "home", server, name=name)
+        worker = await block.__aenter__()
+        jobs = [await asyncio.to_thread(plant.order, "draw", seconds=1.0, seed=seed) for seed in (1, 2)]
+        for job in jobs:
+            assert await eventually(lambda job=job: class_of(plant, job), "its attempt is over") == "server_fault"
+        await eventually(lambda: not worker.is_ready(server.name), "it is put aside")
+        assert "No space left" in (worker.agent.telemetry.seen().servers[server.name].problem or "")
+        await eventually(lambda: "No space left" in str(plant.worker(name)["capabilities"]), "operators are told")
+        await asyncio.to_thread(pardon, plant, name)
+        third = await asyncio.to_thread(plant.order, "draw", seed=3)
+        await asyncio.sleep(1.0)
+        assert plant.attempts(third) == []
+    try:
+        async with an_engine(tmp_path / "engine", port=port):
+            for job in (third, *jobs):
+                assert await asyncio.to_thread(plant.ends, job) == "completed"
+    finally:
+        await block.__aexit__(None, None, None)
+
+
+async def test_a_result_with_nothing_in_it_is_refused_and_fails_for_good_with_the_workflows_class(
+    plant: Plant, tmp_path: Path
+) -> None:
+    """`nothing_delivered`: to say it again, or to run it again, would bring no more."""
+    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url, name="mute"):
+        job = await asyncio.to_thread(plant.order, "mute")
+        assert await asyncio.to_thread(plant.ends, job) == "failed"
+        await eventually(lambda: not list(tmp_path.rglob("journal/*")), "the journal is empty")
+    assert [row["reason"] for row in plant.attempts(job)] == ["workflow_invalid"]
+
+
+def pardon(plant: Plant, worker: str) -> None:
+    """The control plane keeps it from what failed there for a minute; here only the worker's own judgement counts."""
+    path = f"{plant.url}/api/admin/blocks"
+    shown = httpx2.get(path, params={"worker": worker}, headers=plant.server.operator).json()
+    for each in shown["blocks"]:
+        gone = httpx2.delete(f"{path}/{worker}/{each['structure_hash']}", headers=plant.server.operator)
+        assert gone.status_code == 204, gone.text

@@ -16,7 +16,7 @@ from tests.contract.comfy.cloud.walking import JumpingClock
 from tests.engines import an_engine
 from tests.fake_cloud import KEY, fake_cloud
 from tests.made_media import a_picture
-from tests.worker.plant import Plant
+from tests.worker.plant import SAY, Plant
 from tests.worker.workers import a_worker, eventually
 
 
@@ -39,6 +39,21 @@ async def test_a_still_and_a_picture_made_of_a_picture(plant: Plant, tmp_path: P
     assert all(abs(255 - old - new) <= 1 for old, new in pairs)
     assert list((tmp_path / "home").rglob("journal/*.json")) == []
     assert list((tmp_path / "home").glob("workers/*/jobs/*")) == []
+
+
+async def test_a_prompt_arrives_at_the_engine_byte_for_byte(plant: Plant, tmp_path: Path) -> None:
+    """Over HTTP, through both databases and the worker; the engine writes the graph it ran into the picture."""
+    words = (
+        '"no" {{words}} {{seed}} {0} %s $x \\ \\n \\u0041 \\u0000 </script> \t\r\n 🦊 ñ 漢字 \u202e\u2028 '
+        + "long " * 20_000
+    )
+    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url):
+        job = await asyncio.to_thread(plant.order, "say", words=words)
+        assert await asyncio.to_thread(plant.ends, job) == "completed"
+        made = await asyncio.to_thread(plant.output, job)
+    ran = json.loads(Image.open(io.BytesIO(made)).text["prompt"])
+    assert (ran["5"]["inputs"]["value"], ran["6"]["inputs"]["string_b"]) == (words, f"{words}!")
+    assert (ran.keys(), ran["6"]["inputs"]["string_a"]) == (SAY.keys(), ["5", 0])
 
 
 async def test_whoever_watches_sees_nodes_progress_and_previews(plant: Plant, tmp_path: Path) -> None:

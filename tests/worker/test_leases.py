@@ -10,6 +10,7 @@ from comfyfleet.kernel.errors import Superseded
 from comfyfleet.worker.beat import Heartbeat, interval_s
 from comfyfleet.worker.control import BeatClient, CallRefused, Session
 from comfyfleet.worker.leases import LeaseBook
+from comfyfleet.worker.news import News
 from comfyfleet.worker.telemetry import Telemetry
 from tests.engines import EngineProcess, an_engine
 from tests.worker.line import Line
@@ -84,6 +85,7 @@ def test_w5_a_loop_that_is_dead_no_longer_renews() -> None:
         client,
         book,
         telemetry,
+        News(dict),
         every_s=30.0,
         on_superseded=lambda: None,
         on_refused=lambda: None,
@@ -124,6 +126,33 @@ async def test_what_is_ahead_goes_to_a_worker_that_is_idle(
     assert runs_of(engine_process) == before + 1
     assert plant.spent(second) == 1
     assert [row["reason"] for row in plant.attempts(second)] == ["requeued", "completed"]
+
+
+async def test_a_lease_whose_reply_nobody_read_goes_back_when_the_server_has_gone_meanwhile(
+    plant: Plant, tmp_path: Path
+) -> None:
+    """The poll is hung up, for nothing is wanted any more; the job must not wait until its lease has run out."""
+    async with Line(plant.server.port) as line:
+        async with an_engine(tmp_path / "engine") as engine:
+            port = int(engine.url.rpartition(":")[2])
+            block = a_worker(plant, tmp_path / "home", engine.url, name="deaf", control_plane_url=line.url)
+            worker = await block.__aenter__()
+            first = await asyncio.to_thread(plant.order, "draw")
+            assert await asyncio.to_thread(plant.ends, first) == "completed"
+            await asyncio.sleep(0.5)  # it waits for more
+            line.hold_replies()
+            job = await asyncio.to_thread(plant.order, "draw")
+            await eventually(lambda: plant.attempts(job), "it is granted")
+        try:
+            await eventually(lambda: not worker.is_ready(engine.url.removeprefix("http://")), "the server has gone")
+            line.let_replies_go()
+            ended = await eventually(lambda: plant.attempts(job)[0]["reason"], "the lease has ended")
+            assert ended == "requeued"
+            async with an_engine(tmp_path / "engine", port=port):
+                assert await asyncio.to_thread(plant.ends, job) == "completed"
+        finally:
+            await block.__aexit__(None, None, None)
+    assert [row["reason"] for row in plant.attempts(job)] == ["requeued", "completed"]
 
 
 async def test_who_was_revoked_stops_what_runs_and_leaves(plant: Plant, tmp_path: Path) -> None:

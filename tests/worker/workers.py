@@ -84,6 +84,7 @@ class WorkerProcess:
 def a_worker_process(
     plant: Plant, home: Path, *servers: str, name: str = "worker-1", die_at: str | None = None, **given: str
 ) -> Iterator[WorkerProcess]:
+    """`comfyfleet worker`, all its settings in the environment; killed when the block ends, or at a step of its own."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if name in os.environ}
     settings = {
         "CONTROL_PLANE_URL": plant.url,
@@ -95,6 +96,9 @@ def a_worker_process(
         "WORKER_ID": name,
         "DISK_FREE_BYTES_MIN": "0",
         "MEMORY_FREE_BYTES_MIN": "0",
+        "STATUS_PORT": "0",
+        "CLOUD_MACHINE": "none",
+        "LOG_FORMAT": "json",
         **given,
     }
     environment = {**kept, "HOME": str(home), **{f"COMFYFLEET_{key}": value for key, value in settings.items()}}
@@ -102,10 +106,10 @@ def a_worker_process(
         environment[VARIABLE] = die_at
     home.mkdir(parents=True, exist_ok=True)
     log = home / f"worker-{die_at or 'alive'}.log"
-    command = [sys.executable, "-m", "tests.worker.worker_process"]
+    command = [sys.executable, "-m", "comfyfleet", "worker"]
     with (
         log.open("wb") as said,
-        subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[2], stderr=said) as process,
+        subprocess.Popen(command, env=environment, cwd=home, stderr=said) as process,
     ):
         try:
             yield WorkerProcess(process, log)

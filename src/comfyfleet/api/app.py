@@ -19,6 +19,8 @@ from comfyfleet.api.errors import install_error_handlers
 from comfyfleet.api.limits import RateLimits
 from comfyfleet.api.objects import objects_router
 from comfyfleet.api.operator import operator_router
+from comfyfleet.api.operator.overview import Overviews
+from comfyfleet.api.operator.timeline import FleetWatch
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.passes import Passes
 from comfyfleet.api.policy import SignedUrl, require_policies
@@ -51,6 +53,7 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
     app.state.limits, app.state.stopping, app.state.readings = RateLimits(), Stopping(), health.Readings()
     app.state.validity, app.state.passes = Validity(), Passes()
     app.state.page_rules = web.page_rules(house.store)
+    app.state.overviews, app.state.fleet_watch = Overviews(), FleetWatch()
     app.state.uploads = asyncio.Semaphore(UPLOADS_MAX)
     app.router.routes.extend(_routes())
     if isinstance(house.store, LocalStore):

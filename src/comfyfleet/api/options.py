@@ -1,8 +1,22 @@
 """The values the HTTP edge needs, taken from the settings by `bootstrap`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from comfyfleet.kernel.secret import Secret
+
+
+@dataclass(frozen=True)
+class SettingInForce:
+    """As operators see it. `value` of a secret is none; `is_set` says whether there is one."""
+
+    name: str
+    value: Any
+    source: str
+    description: str
+    is_secret: bool
+    is_set: bool
 
 
 @dataclass(frozen=True)
@@ -21,3 +35,4 @@ class ApiOptions:
     get_tokens_text: str | None = None
     get_tokens_url: str | None = None
     payment_webhook_secrets: list[Secret] = field(default_factory=list)
+    settings: Sequence[SettingInForce] = ()

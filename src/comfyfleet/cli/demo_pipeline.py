@@ -40,7 +40,7 @@ def run_demo_pipeline(
             variants=variants,
             top=top,
             concurrency=CONCURRENCY,
-            approval={"kind": "scorer", "scorer": "sharpness"},
+            approval={"kind": "scorer", "scorer": "sharpness+unique"},
         )
         run = watch_run(client, run.id, quiet=as_json)
         if run.status == "completed":

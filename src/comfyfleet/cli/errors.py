@@ -1,6 +1,7 @@
 """Errors on the command line: one sentence on standard error, and an exit code per family."""
 
 import json
+from typing import TypeGuard
 
 from rich.console import Console
 
@@ -33,6 +34,9 @@ def print_error(error: FleetError, *, as_json: bool) -> None:
 
 def _sentence(error: FleetError) -> str:
     """With the facts that the message leaves to programs: here nobody else shows them."""
+    problems = error.facts.get("problems")
+    if _are_problems(problems) and len(problems) > 1:
+        return "; ".join(f"{each['field'] or each['where']}: {each['problem']}" for each in problems)
     untold = [
         f"{name.replace('_', ' ')}: {fact}" for name, fact in error.facts.items() if not _is_told(fact, error.message)
     ]
@@ -42,4 +46,13 @@ def _sentence(error: FleetError) -> str:
 def _is_told(fact: object, message: str) -> bool:
     if isinstance(fact, bool):
         return True  # a yes or no is for programs; a person gets the words
+    if _are_problems(fact):
+        return True  # the message says it in words
     return str(fact) in message or (isinstance(fact, float) and f"{fact:g}" in message)
+
+
+def _are_problems(fact: object) -> TypeGuard[list[dict[str, str]]]:
+    """What is wrong with each field of a request."""
+    return isinstance(fact, list) and all(
+        isinstance(each, dict) and {"field", "problem"} <= each.keys() for each in fact
+    )

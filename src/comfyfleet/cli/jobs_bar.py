@@ -58,7 +58,9 @@ class Bar:
             case Created(job_id, credits_cost):
                 self._say(f"Job {job_id}, {credits_cost} tokens.")
             case StatusChanged(_, status):
-                self._see(status, part=None, more="")
+                # That it runs may be told after how far it is: two ways, and the shorter one is the worker's.
+                self._part = self._part if status == "processing" else None
+                self._see(status, part=self._part, more="")
                 if status in STATUSES and not self._console.is_terminal:
                     self._say(STATUSES[status])
             case InQueue():

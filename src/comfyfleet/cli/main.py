@@ -96,7 +96,10 @@ def demo_pipeline(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the example pipeline from nothing to ranked finals with a contact sheet. Gates open by sharpness."""
+    """Run the example pipeline from nothing to ranked finals with a contact sheet.
+
+    Gates open for the sharpest that do not look alike.
+    """
     from comfyfleet.cli.demo_pipeline import run_demo_pipeline
 
     run_demo_pipeline(url=url, home=home, out=out, sets=sets or [], variants=variants, top=top, as_json=as_json)

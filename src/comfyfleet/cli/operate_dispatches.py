@@ -1,6 +1,6 @@
-"""`comfyfleet dispatches list | show | cancel | priority | retry`"""
+"""`comfyfleet dispatches list | show | graph | cancel | priority | retry`"""
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
@@ -83,6 +83,19 @@ def show(dispatch_id: Id, as_json: AsJson = False) -> None:
         print_json(plain(found))
     else:
         _print(found)
+
+
+@app.command("graph")
+def graph(dispatch_id: Id) -> None:
+    """Print the graph it runs or ran, as JSON that ComfyUI can open: every value in its place, files left open."""
+
+    async def work(house: House) -> dict[str, Any]:
+        async with house.control_tx(read_only=True) as tx:
+            found = await dispatch.require_dispatch(tx, DispatchId(dispatch_id))
+        async with house.pool(found.pool).tenant_tx(found.tenant_id, read_only=True) as tenant:
+            return await jobs.read_payload(tenant, JobId(dispatch_id))
+
+    print_json(in_house(work)["workflow"])
 
 
 @app.command("cancel")

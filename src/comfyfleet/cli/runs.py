@@ -9,11 +9,12 @@ import typer
 
 from comfyfleet.cli.jobs import ROWS_MAX, Url, a_client
 from comfyfleet.cli.jobs_run import require_folder
-from comfyfleet.cli.output import AsJson, plain, print_json, print_one
+from comfyfleet.cli.output import AsJson, console, plain, print_json, print_one
 from comfyfleet.cli.runs_screen import print_run, watch_run
 from comfyfleet.cli.runs_values import parse_variables
 from comfyfleet.cli.tables import ago, print_table
-from comfyfleet.client import AsyncClient, Client, InvalidInput, Run
+from comfyfleet.client import AsyncClient, Candidate, Client, InvalidInput, Run
+from comfyfleet.kernel.errors import IllegalMove
 
 app = typer.Typer(no_args_is_help=True, help="Runs of pipelines: start them, watch, approve, vote, keep the winners.")
 
@@ -21,6 +22,8 @@ RunId = Annotated[str, typer.Argument(help="Id of the run.")]
 CandidateId = Annotated[str, typer.Argument(help="Id of the candidate.")]
 StepArgument = Annotated[int, typer.Argument(min=1, help="Number of the step, from 1.")]
 RESTS_BADLY = 1
+ASKED_MAX = 8
+SCORERS = ("sharpness", "exposure", "unique", "sharpness+unique", "exposure+unique")
 
 
 @app.command("start")
@@ -33,7 +36,10 @@ def start(
     finals: Annotated[int | None, typer.Option(help="So many of the last step are enough.")] = None,
     concurrency: Annotated[int, typer.Option(help="Jobs under way at once.")] = 1,
     approve: Annotated[
-        str, typer.Option(help="Who opens gates: person, all, votes:N, sharpness, exposure or unique.")
+        str,
+        typer.Option(
+            help="Who opens gates: person, all, votes:N, sharpness, exposure, unique (no two alike), sharpness+unique."
+        ),
     ] = "person",
     tokens_max: Annotated[int | None, typer.Option(help="Budget: stops there.")] = None,
     jobs_max: Annotated[int | None, typer.Option(help="Budget: so many jobs.")] = None,
@@ -144,15 +150,24 @@ def approve(
 ) -> None:
     """Open the gate behind a step, for its best. Once more, with another number, it is that one."""
     with a_client(url) as client:
+        _require_step(client.runs.read(run_id), step)
         run = client.runs.approve(run_id, step - 1, top=top)
-    sentence = f"The best {run.steps[step - 1].top} of step {step} go on."
+    best = min(run.steps[step - 1].top or 0, run.steps[step - 1].alive)
+    sentence = f"The best of step {step} goes on." if best == 1 else f"The best {best} of step {step} go on."
     print_one(run, as_json=as_json, sentence=sentence)
+
+
+def _require_step(run: Run, step: int) -> None:
+    """Said here: the server counts from 0."""
+    if step > len(run.steps):
+        raise InvalidInput("STEP", f"must be from 1 to {len(run.steps)}: so many steps has this run")
 
 
 @app.command("reopen")
 def reopen(run_id: RunId, step: StepArgument, url: Url = None, as_json: AsJson = False) -> None:
     """Close the gate behind a step again: nothing new is made behind it. What is there stays."""
     with a_client(url) as client:
+        _require_step(client.runs.read(run_id), step)
         run = client.runs.reopen(run_id, step - 1)
     print_one(run, as_json=as_json, sentence=f"The gate behind step {step} is closed.")
 
@@ -170,6 +185,7 @@ def vote(
     if (winner is None) != (loser is None):
         raise InvalidInput("--winner", "goes with --loser")
     with a_client(url) as client:
+        _require_step(client.runs.read(run_id), step)
         if winner is not None and loser is not None:
             cast = client.runs.vote(winner, loser)
             print_one(cast, as_json=as_json, sentence=f"Vote {cast.seq} of step {cast.position + 1} is counted.")
@@ -180,17 +196,41 @@ def vote(
 
 
 def _compare(client: Client, run_id: str, position: int) -> None:
-    while pair := client.runs.pair(run_id, position):
+    skipped: set[frozenset[str]] = set()
+    while pair := _next_pair(client, run_id, position, skipped):
         one, other = pair
         for letter, each in (("a", one), ("b", other)):
-            address = client.address_of(each.url) if each.url else "its picture is gone"
-            typer.echo(f"{letter}  Elo {each.elo:.0f}, {each.votes} votes  {each.id}\n   {address}")
+            _show(client, letter, each)
         answer = typer.prompt("Better: a, b, s to skip, q to stop", default="q").strip().lower()
         if answer == "q":
             return
         if answer in ("a", "b"):
             client.runs.vote(*((one.id, other.id) if answer == "a" else (other.id, one.id)))
-    typer.echo("There are no two to compare.")
+        elif answer == "s":
+            skipped.add(frozenset({one.id, other.id}))
+    typer.echo("There are no two to compare." if not skipped else "There are no others to compare.")
+
+
+def _next_pair(client: Client, run_id: str, position: int, skipped: set[frozenset[str]]) -> list[Candidate]:
+    """The server draws: asked a few times, it comes up with another one if there is one."""
+    for _ in range(ASKED_MAX if skipped else 1):
+        pair = client.runs.pair(run_id, position)
+        if frozenset(each.id for each in pair) not in skipped:
+            return pair
+    return []
+
+
+def _show(client: Client, letter: str, candidate: Candidate) -> None:
+    votes = f"{candidate.votes} vote{'s' if candidate.votes != 1 else ''}"
+    console.print(f"[bold]{letter}[/]  Elo {candidate.elo:.0f}, {votes}  {candidate.id}", soft_wrap=True)
+    address = client.address_of(candidate.url) if candidate.url else None
+    if address is None:
+        console.print("   its picture is gone")
+    elif console.is_terminal:
+        # A signed address is longer than a line: here it is a word to click on.
+        console.print(f"   [link={address}]its picture[/link]", soft_wrap=True)
+    else:
+        console.print(f"   {address}", markup=False, soft_wrap=True)
 
 
 @app.command("reject")
@@ -198,7 +238,8 @@ def reject(candidate_id: CandidateId, url: Url = None, as_json: AsJson = False) 
     """Take a candidate out, with all that was made of it. What waits below it is cancelled and refunded."""
     with a_client(url) as client:
         found = client.runs.reject(candidate_id)
-    print_one(found, as_json=as_json, sentence=f"Rejected: {found.gone} in all.")
+    sentence = f"Rejected: {found.gone} in all." if found.gone else "It was rejected before."
+    print_one(found, as_json=as_json, sentence=sentence)
 
 
 @app.command("pause")
@@ -238,6 +279,31 @@ def budget(
     print_one(run, as_json=as_json, sentence=f"The run is {run.status}.")
 
 
+@app.command("jobs")
+def list_jobs(
+    run_id: RunId,
+    state: Annotated[str | None, typer.Option(help="in_flight, done, failed, retried or cancelled.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=ROWS_MAX, help="How many at most.")] = 50,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """A run's jobs, newest first: what became of each, and why one failed."""
+    with a_client(url) as client:
+        steps = {step.position: step.name for step in client.runs.read(run_id).steps}
+        found = list(islice(client.runs.jobs(run_id, state=state), limit))
+    if as_json:
+        print_json([plain(job) for job in found])
+        return
+    columns = {
+        "job id": lambda job: job.job_id,
+        "step": lambda job: f"{job.position + 1} {steps.get(job.position, '')}",
+        "state": lambda job: job.state,
+        "error": lambda job: job.error,
+        "begun": lambda job: ago(job.created_at),
+    }
+    print_table("Jobs", found, columns)
+
+
 @app.command("retry")
 def retry(
     run_id: RunId,
@@ -246,15 +312,25 @@ def retry(
     as_json: AsJson = False,
 ) -> None:
     """Try failed jobs again: same graph, same seed, same place."""
+    made: dict[str, str] = {}
+    refused: dict[str, str] = {}
     with a_client(url) as client:
-        failed = [job_id] if job_id else [each.job_id for each in client.runs.jobs(run_id, state="failed")]
-        made = {each: client.runs.retry(run_id, each) for each in failed}
+        if job_id is not None:
+            made[job_id] = client.runs.retry(run_id, job_id)
+        for each in client.runs.jobs(run_id, state="failed") if job_id is None else ():
+            try:
+                made[each.job_id] = client.runs.retry(run_id, each.job_id)
+            except (InvalidInput, IllegalMove) as problem:
+                # Its place may have been filled since: that is no reason to leave the others.
+                refused[each.job_id] = problem.message
     if as_json:
-        print_json(made)
+        print_json({"retried": made, "refused": refused})
         return
     for old, new in made.items():
         typer.echo(f"{old} → {new}")
-    typer.echo(f"{len(made)} tried again.")
+    for old, why in refused.items():
+        typer.echo(f"{old}: {why}", err=True)
+    typer.echo(f"{len(made)} tried again." if made or refused else "No job of this run has failed.")
 
 
 @app.command("export")
@@ -281,7 +357,8 @@ def export(
         typer.echo(str(path))
     for name, problem in done.missing.items():
         typer.echo(f"{name}: {problem}", err=True)
-    typer.echo(f"{len(done.files)} winners, {len(done.sheets)} pages of the contact sheet.", err=True)
+    pages = f"{len(done.sheets)} pages" if len(done.sheets) != 1 else "one page"
+    typer.echo(f"{len(done.files)} winners; {pages} of the contact sheet.", err=True)
 
 
 @app.command("replay")
@@ -299,6 +376,6 @@ def read_approval(words: str) -> dict[str, Any]:
         return {"kind": "votes", "after": int(count)}
     if words in ("person", "all"):
         return {"kind": words}
-    if words in ("sharpness", "exposure", "unique"):
+    if words in SCORERS:
         return {"kind": "scorer", "scorer": words}
-    raise InvalidInput("--approve", f"{words!r} is none of person, all, votes:N, sharpness, exposure, unique")
+    raise InvalidInput("--approve", f"{words!r} is none of person, all, votes:N, {', '.join(SCORERS)}")

@@ -53,12 +53,15 @@ async def export_run(fleet: AsyncClient, run_id: str, folder: Path, *, top: int 
     winners = winners_of(run, list(tree.values()))[:top]
     export = _Export(fleet, run, tree, winners, folder)
     with tempfile.TemporaryDirectory(prefix="comfyfleet-export-") as scratch:
-        return await export.write(Path(scratch))
+        try:
+            return await export.write(Path(scratch))
+        except OSError as problem:
+            raise InvalidInput("folder", f"{problem.filename or folder}: {problem.strerror or problem}") from None
 
 
 def winners_of(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Of the last step, by Elo; where nobody voted, by the score that opened the gates; then as they were made."""
-    scorer = str(run.approval.get("scorer") or SHOWN_SCORES[0])
+    scorer = str(run.approval.get("scorer") or SHOWN_SCORES[0]).partition("+")[0]
     last = len(run.steps) - 1
     finals = [each for each in candidates if each.position == last and each.status == ACTIVE]
     return sorted(finals, key=lambda each: (-each.elo, -(each.scores or {}).get(scorer, 0.0), each.id))
@@ -203,7 +206,7 @@ def _shown_scores(candidate: Candidate) -> dict[str, float]:
 
 
 def _tile(candidate: Candidate, rank: int | None, picture: Path | None) -> Any:
-    from comfyfleet.media.sheet import Tile
+    from comfyfleet.media.sheet_plan import Tile
 
     return Tile(
         candidate.id,

@@ -152,4 +152,5 @@ def _line(run: Run, candidate: Candidate) -> str:
     told = "".join(f"  {name} {scores[name]:g}" for name in SHOWN_SCORES if name in scores)
     passed = "" if candidate.is_passed else "  passed over"
     step = escape(run.steps[candidate.position].name)
-    return f"{step}  [bold]Elo {candidate.elo:.0f}[/]  {candidate.votes} votes[dim]{told}{passed}  {candidate.id}[/]"
+    votes = "1 vote" if candidate.votes == 1 else f"{candidate.votes} votes"
+    return f"{step}  [bold]Elo {candidate.elo:.0f}[/]  {votes}[dim]{told}{passed}  {candidate.id}[/]"

@@ -1,7 +1,7 @@
 """`comfyfleet workflows`"""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,10 +31,13 @@ Yes = Annotated[bool, typer.Option("--yes", help="Take the proposed properties w
 OutputNode = Annotated[str | None, typer.Option(help="Whose first output is the result. Default: the one that saves.")]
 StructureHash = Annotated[str | None, typer.Option(help="Default: made from the graph.")]
 RunDeadline = Annotated[int | None, typer.Option(min=1, help="Default: the setting of that name.")]
-ExpectedS = Annotated[float, typer.Option(min=0.001, help="Expected seconds on a GPU.")]
-ProviderOption = Annotated[Provider, typer.Option(help="Where it may run.")]
+ExpectedS = Annotated[float | None, typer.Option(min=0.001, help="Expected seconds on a GPU. Default: 1.")]
+ProviderOption = Annotated[Provider | None, typer.Option(help="Where it may run. Default: self_hosted.")]
 VramGb = Annotated[float | None, typer.Option(min=0, help="GPU memory that a server must have.")]
-NewVersionFlag = Annotated[bool, typer.Option("--new-version", help="The slug is known: this is its next version.")]
+NewVersionFlag = Annotated[
+    bool,
+    typer.Option("--new-version", help="The slug is known: this is its next version. What is not said stays as it is."),
+]
 Note = Annotated[str, typer.Option(help="What is new in this version.")]
 VersionOption = Annotated[int | None, typer.Option("--version", min=1, help="Default: the version in force.")]
 
@@ -75,25 +78,26 @@ def add(
     output_node: OutputNode = None,
     structure_hash: StructureHash = None,
     run_deadline_s: RunDeadline = None,
-    expected_s: ExpectedS = 1.0,
-    provider: ProviderOption = Provider.SELF_HOSTED,
+    expected_s: ExpectedS = None,
+    provider: ProviderOption = None,
     vram_gb: VramGb = None,
     note: Note = "",
     as_json: AsJson = False,
 ) -> None:
     """Register a graph: proposes what users may set, and asks. No worker gets it before it is assigned to a fleet."""
     text, parsed = read_graph_file(graph)
-    before = in_house(_reading(slug, None))[1].properties if new_version else ()
-    chosen = agreed(parsed, properties, before=before, is_yes=yes, as_json=as_json)
+    before = in_house(_reading(slug, None))[1] if new_version else None
+    chosen = agreed(parsed, properties, before=before.properties if before else (), is_yes=yes, as_json=as_json)
+    kept = _kept(before, parsed)
     new = workflows.prepare_version(
         text,
         properties=chosen,
-        output_node=output_node or workflows.propose_output_node(parsed),
+        output_node=output_node or kept["output_node"],
         structure_hash=structure_hash,
-        vram_gb=vram_gb,
-        provider=provider.value,
-        expected_s=expected_s,
-        run_deadline_s=run_deadline_s,
+        vram_gb=kept["vram_gb"] if vram_gb is None else vram_gb,
+        provider=provider.value if provider else kept["provider"],
+        expected_s=expected_s or kept["expected_s"],
+        run_deadline_s=run_deadline_s or kept["run_deadline_s"],
         note=note,
     )
 
@@ -110,6 +114,20 @@ def add(
     if new_version:
         sentence = f"Version {made.version} of {slug} is in force."
     print_one(made, as_json=as_json, sentence=sentence)
+
+
+def _kept(before: Version | None, graph: Mapping[str, Any]) -> dict[str, Any]:
+    """What holds where nothing is said: as the version in force has it. A new graph does not move to another home."""
+    if before is None:
+        first = {"provider": Provider.SELF_HOSTED.value, "expected_s": 1.0, "run_deadline_s": None, "vram_gb": None}
+        return {**first, "output_node": workflows.propose_output_node(graph)}
+    return {
+        "provider": before.provider,
+        "expected_s": before.expected_s,
+        "run_deadline_s": before.run_deadline_s,
+        "vram_gb": before.requirements.vram_gb,
+        "output_node": before.output_node if before.output_node in graph else workflows.propose_output_node(graph),
+    }
 
 
 @app.command("show")

@@ -145,7 +145,7 @@ class AsyncClient:
 
     async def save(self, job: Job, folder: str | Path = ".", *, on_progress: OnProgress = silent) -> list[SavedOutput]:
         """All outputs of a job, under their own names. Nothing that is there is overwritten."""
-        return await self._play(download.save_outputs(job.outputs, Path(folder), self._patience, on_progress))
+        return await self._play(download.save_outputs(job, Path(folder), self._patience, on_progress))
 
     async def download(self, output: Output, to: str | Path, *, on_progress: OnProgress = silent) -> SavedOutput:
         """One output, to this very file."""

@@ -143,7 +143,7 @@ class Client:
 
     def save(self, job: Job, folder: str | Path = ".", *, on_progress: OnProgress = silent) -> list[SavedOutput]:
         """All outputs of a job, under their own names. Nothing that is there is overwritten."""
-        return self._play(download.save_outputs(job.outputs, Path(folder), self._patience, on_progress))
+        return self._play(download.save_outputs(job, Path(folder), self._patience, on_progress))
 
     def download(self, output: Output, to: str | Path, *, on_progress: OnProgress = silent) -> SavedOutput:
         """One output, to this very file."""

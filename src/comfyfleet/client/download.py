@@ -3,16 +3,17 @@
 import hashlib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
 from comfyfleet.client.ask import Patience, ask_for, error_of
-from comfyfleet.client.errors import DownloadMismatch
+from comfyfleet.client.errors import DownloadMismatch, StillRunning
 from comfyfleet.client.events import Downloading
-from comfyfleet.client.model import Output, SavedOutput, SignedRequest, Stored
+from comfyfleet.client.jobs import read_job
+from comfyfleet.client.model import Job, Output, SavedOutput, SignedRequest, Stored
 from comfyfleet.client.steps import Answer, Broken, Call, Close, Flow, Open, Pause, Read, Work
 from comfyfleet.kernel.errors import InvalidInput, NotFound
 
@@ -27,12 +28,16 @@ def save_output(output: Output, to: Path, patience: Patience, tell: TellBytes) -
     return _Saving(output, to, patience, tell).save()
 
 
-def save_outputs(
-    outputs: Sequence[Output], folder: Path, patience: Patience, tell: TellBytes
-) -> Flow[list[SavedOutput]]:
-    """Under their own names; where one is taken, beside it. Nothing that is there is overwritten."""
+def save_outputs(job: Job, folder: Path, patience: Patience, tell: TellBytes) -> Flow[list[SavedOutput]]:
+    """Under their own names; where one is taken, beside it. Nothing that is there is overwritten.
+
+    A job that was looked at before its end is looked at again. Raises StillRunning."""
+    if not job.is_over:
+        job = yield from read_job(job.id, patience)
+    if not job.is_over:
+        raise StillRunning(job.id, job.status, 0.0)
     saved = []
-    for output in outputs:
+    for output in job.outputs:
         to = yield Work(partial(_free_path, folder, output.name))
         saved.append((yield from save_output(output, to, patience, tell)))
     return saved

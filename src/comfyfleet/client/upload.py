@@ -31,7 +31,8 @@ def upload_file(source: Source, patience: Patience, tell: TellBytes) -> Flow[Fil
     """For any other property that takes a picture or a film."""
     announced = yield from _announce("/api/files", source, patience)
     parts = yield from _Sending(source, announced, patience, tell).send()
-    return (yield from ask_for(post(f"/api/files/{announced.file.id}/confirm", {"parts": parts}), File, patience))
+    path = f"/api/files/{announced.file.id}/confirm"
+    return (yield from ask_for(post(path, {"parts": parts}, idle_s=LOOKED_AT_S), File, patience))
 
 
 def _announce(path: str, source: Source, patience: Patience) -> Flow[Announced]:

@@ -113,6 +113,28 @@ def _sqlite_between(element: SecondsBetween, compiler: SQLCompiler, **kw: Any) -
     return f"((julianday({later}) - julianday({earlier})) * 86400.0)"
 
 
+class WholePart(FunctionElement[int]):
+    """A number without what stands behind its point; for numbers that are not negative. A cast rounds in one of them,
+    and cuts in the other."""
+
+    inherit_cache = True
+    type = sa.Integer()
+
+    def __init__(self, number: sa.ColumnElement[float]) -> None:
+        super().__init__(number)
+
+
+@compiles(WholePart)
+@compiles(WholePart, "postgresql")
+def _postgresql_whole(element: WholePart, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"FLOOR({compiler.process(element.clauses, **kw)})::int"
+
+
+@compiles(WholePart, "sqlite")
+def _sqlite_whole(element: WholePart, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"CAST({compiler.process(element.clauses, **kw)} AS INTEGER)"
+
+
 class Larger(FunctionElement[Any]):
     """The larger of two values: GREATEST here, MAX there."""
 

@@ -1,4 +1,4 @@
-"""Replicas tell each other that work has come, or that a worker changed.
+"""Replicas tell each other that work has come, that a worker changed, or that there is something for upkeep to do.
 
 A hint and never data: whoever misses it looks every two seconds, and no write depends on what is remembered.
 """
@@ -22,6 +22,7 @@ TICK_S = 0.005
 # A notice holds 8,000 bytes at most; whoever is not named is found by the next look.
 LANES_MAX = 200
 WORKERS_MAX = 25
+LOOPS_MAX = 20
 
 log = structlog.get_logger()
 
@@ -33,32 +34,45 @@ class Bell:
         *,
         on_queued: Callable[[Mapping[LaneId, int]], None],
         on_changed: Callable[[str], None],
+        on_called: Callable[[str, str | None], None],
     ) -> None:
         self._notices = Notices(central, CHANNEL)
-        self._on_queued, self._on_changed = on_queued, on_changed
+        self._on_queued, self._on_changed, self._on_called = on_queued, on_changed, on_called
         self._name = str(new_id())
         self._queued: Counter[LaneId] = Counter()
         self._changed: set[str] = set()
+        self._called: set[tuple[str, str | None]] = set()
         self._ringing: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
 
-    def ring(self, queued: Mapping[LaneId, int] | None = None, *, changed: str | None = None) -> None:
-        """Once per tick at most, however much is queued: a notice in each transaction would slow them all down."""
-        if not self._notices.supported or not (queued or changed):
+    def ring(
+        self,
+        queued: Mapping[LaneId, int] | None = None,
+        *,
+        changed: str | None = None,
+        called: tuple[str, str | None] | None = None,
+    ) -> None:
+        """Once per tick at most, however much is queued: a notice in each transaction would slow them all down.
+
+        `called`: a loop of upkeep, and which pool's; for a replica that has none itself.
+        """
+        if not self._notices.supported or not (queued or changed or called):
             return
         self._queued.update(queued or {})
         self._changed |= {changed} if changed else set()
+        self._called |= {called} if called else set()
         if self._ringing is None:
             self._ringing = asyncio.create_task(self._ring())
 
     async def _ring(self) -> None:
         """The first at once; what comes while it rings, with the next."""
         try:
-            while self._queued or self._changed:
+            while self._queued or self._changed or self._called:
                 queued, self._queued = self._queued, Counter()
                 changed, self._changed = sorted(self._changed)[:WORKERS_MAX], set()
+                called, self._called = list(self._called)[:LOOPS_MAX], set()
                 with suppress(DatabaseUnavailable):
-                    await self._notices.send(json.dumps([self._name, queued.most_common(LANES_MAX), changed]))
+                    await self._notices.send(json.dumps([self._name, queued.most_common(LANES_MAX), changed, called]))
                 await asyncio.sleep(TICK_S)
         finally:
             self._ringing = None
@@ -80,12 +94,14 @@ class Bell:
             await asyncio.sleep(backoff_s(min(failures, 5), chance=0.5))
 
     def _hear(self, text: str) -> None:
-        sender, queued, changed = json.loads(text)
+        sender, queued, changed, called = json.loads(text)
         if sender == self._name:
             return
         self._on_queued({LaneId(lane): count for lane, count in queued})
         for worker_id in changed:
             self._on_changed(worker_id)
+        for loop, pool in called:
+            self._on_called(loop, pool)
 
     async def stop(self) -> None:
         if self._ringing is not None:

@@ -63,11 +63,18 @@ class Desk:
         self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))
         self._beats: Coalescer[Sequence[Beat], Extensions] = Coalescer(self._extend)
         self._reports: Coalescer[Report, Ended] = Coalescer(self._complete)
-        self._bell = Bell(central, on_queued=self.polls.wake, on_changed=self._forget)
+        self._bell = Bell(
+            central,
+            on_queued=self.polls.wake,
+            on_changed=self._forget,
+            on_called=lambda loop, pool: self.on_called(loop, pool),
+        )
         self._chores: list[asyncio.Task[None]] = []
         self._held: dict[tuple[DispatchId, Secret, Holder], float] = {}
         # Whoever settles wants to know that there is something to settle.
         self.on_finished: Callable[[], None] = lambda: None
+        # A replica that leaves upkeep to others calls; whoever does upkeep hears it.
+        self.on_called: Callable[[str, str | None], None] = lambda _loop, _pool: None
 
     def control_tx(self) -> AbstractAsyncContextManager[ControlTx]:
         """For who queues: few statements, run often, as the desk's own are."""
@@ -161,6 +168,10 @@ class Desk:
         """Whatever is remembered of it, here and at other replicas, is out of date."""
         self._forget(worker_id)
         self._bell.ring(changed=worker_id)
+
+    def call(self, loop: str, pool: str | None = None) -> None:
+        """There is something to do for upkeep, which others do."""
+        self._bell.ring(called=(loop, pool))
 
     def _forget(self, worker_id: str) -> None:
         for known in self.roster.forget(worker_id):

@@ -12,6 +12,7 @@ from comfyfleet.dispatch.finish import (
     fail_dispatch,
     find_dispatch,
     find_dispatches,
+    find_started,
     require_dispatch,
 )
 from comfyfleet.dispatch.floors import Floors
@@ -90,6 +91,7 @@ __all__ = [
     "fail_overdue",
     "find_dispatch",
     "find_dispatches",
+    "find_started",
     "get_dispatch",
     "lease_dispatches",
     "list_blocks",

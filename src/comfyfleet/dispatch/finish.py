@@ -12,7 +12,7 @@ from comfyfleet.dispatch import blocks, everywhere, sql
 from comfyfleet.dispatch.failures import POLICIES, FailureClass
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
-from comfyfleet.dispatch.model import Dispatch, Ended, LeaseProof, QueueRules
+from comfyfleet.dispatch.model import Dispatch, Ended, LeaseProof, QueueRules, Started
 from comfyfleet.dispatch.tokens import LeaseSigner, epoch_of
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import LeaseLost, NotFound, NothingDelivered
@@ -108,6 +108,11 @@ async def find_dispatch(tx: ControlTx, dispatch_id: DispatchId) -> Dispatch | No
 async def find_dispatches(tx: ControlTx, dispatch_ids: Sequence[DispatchId]) -> list[Dispatch]:
     """Those that are there."""
     return [Dispatch.from_row(row) for row in await tx.all(sql.by_ids(list(dispatch_ids)))] if dispatch_ids else []
+
+
+async def find_started(tx: ControlTx, dispatch_ids: Sequence[DispatchId]) -> list[Started]:
+    rows = await tx.all(sql.started(list(dispatch_ids))) if dispatch_ids else []
+    return [Started(row.id, row.tenant_id, row.pool, row.ago_s) for row in rows]
 
 
 async def require_dispatch(tx: ControlTx, dispatch_id: DispatchId) -> Dispatch:

@@ -57,6 +57,16 @@ class NewDispatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Started:
+    """A worker has it, or had it, since so long."""
+
+    id: DispatchId
+    tenant_id: TenantId
+    pool: str
+    ago_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Dispatch:
     id: DispatchId
     tenant_id: TenantId

@@ -284,6 +284,16 @@ def by_ids(dispatch_ids: list[DispatchId]) -> sa.Select[Any]:
     return sa.select(*d.c).join(b, b.c.id == d.c.id)
 
 
+def started(dispatch_ids: list[DispatchId]) -> sa.Select[Any]:
+    """Those that a worker has or had, and how long ago it got them."""
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in dispatch_ids])
+    return (
+        sa.select(d.c.id, d.c.tenant_id, d.c.pool, SecondsBetween(d.c.leased_at, now()).label("ago_s"))
+        .join(b, b.c.id == d.c.id)
+        .where(d.c.leased_at.is_not(None))
+    )
+
+
 def attempts_of(dispatch_id: DispatchId) -> sa.Select[Any]:
     return sa.select(*a.c).where(a.c.dispatch_id == dispatch_id).order_by(a.c.epoch)
 

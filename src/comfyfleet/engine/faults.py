@@ -1,6 +1,8 @@
 """Faults on purpose: for one prompt by `extra_data.comfyfleet_faults`, for routes and for the prompts to come by
 POST /comfyfleet/faults. Our tests' far end misbehaves exactly as told, and only then."""
 
+import errno
+import os
 import threading
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -26,6 +28,7 @@ class PromptFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     die_at_node: str | None = None  # the process ends at once; only `comfyfleet engine` obeys
     out_of_memory_at_node: str | None = None
     cuda_error_at_node: str | None = None
+    disk_full_at_node: str | None = None
     error_at_node: str | None = None
     huge_output_bytes: int = 0  # the first file made is blown up to this size (a hole, no disk is used)
     missing_output: bool = False  # files are named and not there
@@ -127,6 +130,8 @@ def raise_ordered(faults: PromptFaults, node_id: str) -> None:
             "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be asynchronously reported "
             "at some other API call, so the stacktrace below might be incorrect."
         )
+    if faults.hits("disk_full_at_node", node_id):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if faults.hits("error_at_node", node_id):
         raise RuntimeError(
             "The size of tensor a (77) must match the size of tensor b (154) at non-singleton dimension 1"

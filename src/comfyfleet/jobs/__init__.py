@@ -8,10 +8,10 @@ from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
 from comfyfleet.jobs.model import Job, JobFile, JobRules, NewJob, Submission
 from comfyfleet.jobs.order import Order, Wish, digest_request, open_input, prepare_order
 from comfyfleet.jobs.place import Placed, find_ordered, place_order
-from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, read_whole, require_unused
+from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, read_payload, read_whole, require_unused
 from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
 from comfyfleet.jobs.remove import delete_job
-from comfyfleet.jobs.retry import retry_job, retry_order
+from comfyfleet.jobs.retry import find_retried, retry_job, retry_order
 from comfyfleet.jobs.sanitize import sanitize_worker_error
 from comfyfleet.jobs.settle import Owner, Timing, apply_settlement, read_owners, read_timings, start_job
 
@@ -39,6 +39,7 @@ __all__ = [
     "erase_leftovers",
     "expire_jobs",
     "find_ordered",
+    "find_retried",
     "forget_sent",
     "get_job",
     "list_jobs",
@@ -53,6 +54,7 @@ __all__ = [
     "prepare_order",
     "read_job",
     "read_owners",
+    "read_payload",
     "read_timings",
     "read_whole",
     "request_cancel",

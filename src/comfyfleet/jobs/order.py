@@ -56,7 +56,7 @@ def prepare_order(wish: Wish, offer: Offer, version: Version, graph: Mapping[str
     """Raises InvalidInput, which names the field."""
     _check_priority(wish.priority, rules)
     if wish.webhook_url is not None:
-        webhooks.check_url(wish.webhook_url)
+        webhooks.check_url(wish.webhook_url, field="webhook_url")
     given = {**wish.properties, **_input_of(wish, open_input(offer, version))}
     chosen = workflows.choose(
         version.properties, offer.effect.overrides, given, random_seed=secrets.randbits(SEED_BITS)

@@ -115,7 +115,7 @@ async def _take_inputs(tx: TenantTx, order: Order) -> Taken:
 
 def _stored(found: Mapping[UUID, File]) -> dict[UUID, MediaObject]:
     return {
-        each: MediaObject(file.key, file.media_type, file.size_bytes)
+        each: MediaObject(file.key, file.media_type, file.size_bytes, content_hash=file.sha256, is_users_own=True)
         for each, file in found.items()
         if file.status is FileStatus.STORED
     }

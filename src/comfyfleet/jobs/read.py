@@ -37,6 +37,14 @@ async def read_whole(tx: TenantTx, job_id: JobId) -> tuple[Job, dict[str, Any]]:
     return Job.from_row(row), dict(row.payload)
 
 
+async def read_payload(tx: TenantTx, job_id: JobId) -> dict[str, Any]:
+    """What its worker got, as long as it is kept. For the house itself."""
+    _, payload = await read_whole(tx, job_id)
+    if not payload:
+        raise NotFound("graph of the job", job_id)
+    return payload
+
+
 async def list_jobs(
     tx: TenantTx,
     user_id: UserId,

@@ -41,8 +41,7 @@ async def retry_order(
     With `run_id` it is that run's job again; without, it is the user's own, whatever the old one was.
     """
     await ledger.hold_wallet(tx, user_id)
-    digest = digest_request("retry", job_id)
-    before = await find_ordered(tx, user_id, idempotency_key, digest)
+    before = await find_retried(tx, job_id, user_id, idempotency_key)
     if before is not None:
         return Placed(before, replayed=True)
     row = await tx.maybe(sql.whole_of_user(job_id, user_id))
@@ -60,7 +59,7 @@ async def retry_order(
             again,
             video_id=shown,
             idempotency_key=idempotency_key,
-            request_digest=digest,
+            request_digest=_digest(job_id),
             run_id=run_id,
             # The limit may have been lowered since.
             priority=min(again.priority, rules.priority_max),
@@ -69,6 +68,15 @@ async def retry_order(
     await keep_inputs(tx, job.id, inputs, primary=row.input_file_id)
     await tell_queued(tx, job)
     return Placed(job, replayed=False)
+
+
+async def find_retried(tx: TenantTx, job_id: JobId, user_id: UserId, idempotency_key: str | None) -> Job | None:
+    """The job that this key made of it. Raises KeyReused for another request's."""
+    return await find_ordered(tx, user_id, idempotency_key, _digest(job_id))
+
+
+def _digest(job_id: JobId) -> str:
+    return digest_request("retry", job_id)
 
 
 async def _require_inputs(tx: TenantTx, job_id: JobId, user_id: UserId) -> list[FileId]:

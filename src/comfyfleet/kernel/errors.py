@@ -65,10 +65,11 @@ class IllegalMove(Conflict):
     """The state does not allow the event."""
 
     code = "illegal_move"
-    text = "A {noun} that is {state} cannot be moved by {event!r}."
+    text = "A {noun} that is {state} cannot be moved by '{event}'."
 
     def __init__(self, noun: str, *, state: str, event: str) -> None:
-        super().__init__(noun=noun, state=state, event=event)
+        # As plain words: a member of an enum tells its class to whoever reads the sentence.
+        super().__init__(noun=noun, state=str(state), event=str(event))
 
 
 class AlreadyExists(Conflict):

@@ -47,7 +47,7 @@ TOKENS = "tokens"
 class Advanced:
     """`to_score`: gates that a scorer has to open. `left_due`: runs that have to be looked at again.
 
-    `has_more`: not for want of room: at once.
+    `has_more`: not for want of room: at once. `missed`: runs that somebody else held just then.
     """
 
     jobs: list[Job] = field(default_factory=list)
@@ -55,6 +55,7 @@ class Advanced:
     looked_at: int = 0
     left_due: int = 0
     has_more: bool = False
+    missed: int = 0
 
 
 @dataclass
@@ -182,16 +183,22 @@ class Round:
         return await self.open_gates()
 
     async def write_counts(self, run_id: RunId) -> None:
-        begun = self.begun.get(run_id, [])
-        fresh = [(position, job) for position, job in begun if job.id not in self.counted]
-        if not fresh:
-            return
+        await self.tx.run(sql.count_run(run_id, **await self._count_steps(run_id)))
+
+    async def _count_steps(self, run_id: RunId) -> dict[str, int]:
+        """Those of its steps are written; what is to be added to its own comes back."""
+        fresh = [(position, job) for position, job in self.begun.get(run_id, []) if job.id not in self.counted]
         for position, count in Counter(position for position, _ in fresh).items():
             await self.tx.run(sql.count_step(run_id, position, in_flight=count, started=count))
-        tokens = sum(job.reserved_tokens for _, job in fresh)
-        spent = {"in_flight": len(fresh), "jobs_started": len(fresh), "tokens_spent": tokens}
-        await self.tx.run(sql.count_run(run_id, **spent))
         self.counted |= {job.id for _, job in fresh}
+        tokens = sum(job.reserved_tokens for _, job in fresh)
+        return {"in_flight": len(fresh), "jobs_started": len(fresh), "tokens_spent": tokens}
+
+    async def close(self, run_id: RunId, *, turn: int | None, stays_due: bool) -> None:
+        """Its counts and its turn, in one statement: whoever looks at a run most often writes least."""
+        added = await self._count_steps(run_id)
+        jobs, tokens = added["jobs_started"], added["tokens_spent"]
+        await self.tx.run(sql.mark_served(run_id, turn=turn, stays_due=stays_due, jobs=jobs, tokens=tokens))
 
 
 async def advance_runs(
@@ -206,8 +213,11 @@ async def advance_runs(
     """Of these, those that are due and that nobody else holds."""
     await tx.all(sql.hold_tenant())
     rows = await tx.all(sql.hold_due(list(run_ids)))
+    held = {row.id for row in rows}
+    others = [run_id for run_id in run_ids if run_id not in held]
+    missed = len(await tx.all(sql.still_due(others))) if others else 0
     if not rows:
-        return Advanced()
+        return Advanced(missed=missed)
     runs = {row.id: Run.from_row(row) for row in rows}
     under_way = len(await tx.all(sql.jobs_under_way(rows=rules.jobs_per_tenant_max)))
     room = rules.jobs_per_tenant_max - under_way
@@ -218,7 +228,9 @@ async def advance_runs(
     await this.look(list(runs))
     await this.begin_all()
     to_score = await this.open_gates()
-    return await _close(this, to_score, has_room=room > ORDERS_MAX)
+    done = await _close(this, to_score, has_room=room > ORDERS_MAX)
+    done.missed = missed
+    return done
 
 
 async def _close(this: Round, to_score: list[tuple[RunId, int]], *, has_room: bool) -> Advanced:
@@ -227,11 +239,10 @@ async def _close(this: Round, to_score: list[tuple[RunId, int]], *, has_room: bo
     now_turn = max(time.time_ns() // 1000, *(run.last_turn for run in this.runs.values()))
     turns = {run_id: now_turn + number for number, run_id in enumerate(this.begun, 1)}
     for run_id, view in this.views.items():
-        await this.write_counts(run_id)
         stays_due = run_id in scored | this.waits or (
             run_id not in this.paused and view.has_room and next_of_run(view, this.rng) is not None
         )
-        await this.tx.run(sql.mark_served(run_id, turn=turns.get(run_id), stays_due=stays_due))
+        await this.close(run_id, turn=turns.get(run_id), stays_due=stays_due)
         await show_stand(this.tx, this.runs[run_id], view, paused=this.paused.get(run_id), is_scored=run_id in scored)
         done.left_due += stays_due
     done.has_more = has_room and len(done.jobs) >= ORDERS_MAX

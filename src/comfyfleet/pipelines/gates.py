@@ -15,14 +15,14 @@ from comfyfleet.pipelines.tree import sql as tree_sql
 async def approve_step(tx: TenantTx, run_id: RunId, user_id: UserId, position: int, *, top: int | None = None) -> Run:
     """For its best `top`, or as many as the run says. Approved again, with another number, it is that one.
 
-    What a scorer passed over counts again: a person decides now.
+    Where a scorer left fewer than so many, whom it passed over counts again: a person decides now.
     """
     run = await hold_run(tx, run_id, user_id)
-    await _require_gate(tx, run, position)
+    step = await _require_gate(tx, run, position)
     chosen = run.top if top is None else top
     if not 1 <= chosen <= TOP_MAX:
         raise InvalidInput("top", f"must be from 1 to {TOP_MAX}")
-    if await tx.maybe(tree_sql.best(run_id, position, rows=1)) is None:
+    if len(await tx.all(tree_sql.best(run_id, position, rows=chosen))) < min(chosen, step.alive):
         await tx.run(tree_sql.pass_again(run_id, position))
     await tx.run(sql.set_gate(run_id, position, top=chosen, by=str(user_id)))
     return await _go_on(tx, run)

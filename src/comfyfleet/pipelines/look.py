@@ -9,7 +9,7 @@ from comfyfleet.pipelines.frontier import Budget, Parent, RunFrontier, Stage
 from comfyfleet.pipelines.model import Pipeline, Run, RunStep
 from comfyfleet.pipelines.read import read_steps
 from comfyfleet.pipelines.recipe import Recipes, price_of
-from comfyfleet.pipelines.select import FAILURES_MAX
+from comfyfleet.pipelines.select import FAILURES_MAX, is_hopeless
 from comfyfleet.pipelines.tree import sql
 
 
@@ -24,12 +24,18 @@ async def read_frontiers(
     found = {}
     for run_id, run in runs.items():
         prices = [price_of(recipes.get(step.effect)) for step in pipelines[run.pipeline_id].steps]
-        # Nothing can be begun: whose turn it would be is asked when there is room again.
-        is_full = run.in_flight >= run.concurrency
-        stages = [await _stage(tx, run_id, steps[run_id], at, price, is_full) for at, price in enumerate(prices)]
+        needs_parents = _needs_parents(run, steps[run_id][0])
+        stages = [await _stage(tx, run_id, steps[run_id], at, price, needs_parents) for at, price in enumerate(prices)]
         budget = budget_of(run, is_over_time=run_id in over_time)
         found[run_id] = RunFrontier(run_id, tuple(stages), run.concurrency, budget, run.finals)
     return found
+
+
+def _needs_parents(run: Run, base: RunStep) -> bool:
+    """Not while nothing can be begun, nor while the first step takes all the room there is: it comes first."""
+    is_over = is_hopeless(made=base.made, failures=base.failures)
+    left = 0 if is_over else base.variants - base.made - base.in_flight
+    return max(left, 0) < run.concurrency - run.in_flight
 
 
 def budget_of(run: Run, *, is_over_time: bool) -> Budget:
@@ -41,14 +47,14 @@ def budget_of(run: Run, *, is_over_time: bool) -> Budget:
 
 
 async def _stage(
-    tx: TenantTx, run_id: RunId, steps: Sequence[RunStep], position: int, price: int, is_full: bool
+    tx: TenantTx, run_id: RunId, steps: Sequence[RunStep], position: int, price: int, needs_parents: bool
 ) -> Stage:
     step = steps[position]
     counts = {name: getattr(step, name) for name in ("made", "alive", "in_flight", "started", "failures")}
     if position == 0:
         return Stage(0, step.variants, price=price, **counts)
     before = steps[position - 1]
-    parents = await _parents(tx, run_id, before, step.variants) if before.alive and not is_full else ()
+    parents = await _parents(tx, run_id, before, step.variants) if before.alive and needs_parents else ()
     return Stage(position, step.variants, before.top is not None, before.top or 0, parents, price, **counts)
 
 

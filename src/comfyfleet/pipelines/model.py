@@ -17,7 +17,7 @@ RUN_JOBS_PER_TENANT_MAX = 100
 
 SeedPolicy = Literal["varied", "fixed"]
 ApprovalKind = Literal["person", "all", "votes", "scorer"]
-SCORERS = ("sharpness", "exposure", "unique")
+SCORERS = ("sharpness", "exposure", "unique", "sharpness+unique", "exposure+unique")
 
 
 class RunJobState(StrEnum):

@@ -20,8 +20,11 @@ EXTENSIONS = {
 }
 FOLDER_CHARS_MAX = 200
 PART_CHARS_MAX = 80
-RESERVED = re.compile(r"^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$", re.IGNORECASE)
-FORBIDDEN = re.compile(r'[<>:"|?*\\\x00-\x1f\x7f]')
+# Windows takes a small raised digit for one, too.
+RESERVED = re.compile(r"^(con|conin\$|conout\$|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\..*)?$", re.IGNORECASE)
+FORBIDDEN = re.compile(r'[<>:"|?*\\]')
+# Nothing that cannot be seen, or that turns what follows it round: controls, marks of direction, half a character.
+UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
 
 
 def step_slug(name: str) -> str:
@@ -47,6 +50,8 @@ def check_folder(field: str, folder: str) -> str:
 def _check_part(field: str, part: str) -> None:
     if part in (".", ".."):
         raise InvalidInput(field, f"must not contain {part!r}")
+    if UNSEEN.search(part):
+        raise InvalidInput(field, "holds a character that cannot be seen")
     if FORBIDDEN.search(part):
         raise InvalidInput(field, f'{part!r} contains a character that some file systems refuse (one of <>:"|?*\\)')
     if part != part.strip() or part.endswith("."):

@@ -91,9 +91,14 @@ def possible_stages(run: RunFrontier) -> list[Stage]:
     if _has_enough_finals(run):
         return []
     base, *others = run.stages
-    if base.made + base.in_flight < base.variants and base.failures < FAILURES_MAX:
+    if base.made + base.in_flight < base.variants and not is_hopeless(made=base.made, failures=base.failures):
         return [base]
     return [stage for stage in reversed(others) if fertile(stage)]
+
+
+def is_hopeless(*, made: int, failures: int) -> bool:
+    """A first step that failed three times, and more often than not: of a thousand a few may fail."""
+    return failures >= max(FAILURES_MAX, made + 1)
 
 
 def fertile(stage: Stage) -> list[Parent]:

@@ -188,12 +188,18 @@ def set_budget(run_id: RunId, *, tokens_max: int | None, jobs_max: int | None, h
 
 
 def due_runs(*, rows: int) -> sa.Select[Any]:
-    """Over a whole pool, with what their steps are: who has waited longest first."""
-    return (
-        sa.select(r.c.id, r.c.tenant_id, p.c.steps)
-        .join(p, sa.and_(p.c.tenant_id == r.c.tenant_id, p.c.id == r.c.pipeline_id))
+    """Over a whole pool, with what their steps are. Of each tenant who has waited longest first: one whose many runs
+    wait for room hides nobody else's."""
+    place = sa.func.row_number().over(partition_by=r.c.tenant_id, order_by=(r.c.advance_due_at, r.c.id))
+    due = (
+        sa.select(r.c.id, r.c.tenant_id, r.c.pipeline_id, r.c.advance_due_at, place.label("place"))
         .where(r.c.advance_due_at.is_not(None))
-        .order_by(r.c.advance_due_at)
+        .subquery("due")
+    )
+    return (
+        sa.select(due.c.id, due.c.tenant_id, p.c.steps)
+        .join(p, sa.and_(p.c.tenant_id == due.c.tenant_id, p.c.id == due.c.pipeline_id))
+        .order_by(due.c.place, due.c.advance_due_at)
         .limit(rows)
     )
 
@@ -215,6 +221,16 @@ def hold_due(run_ids: list[RunId]) -> sa.Select[Any]:
         )
         .order_by(r.c.last_turn, r.c.id)
         .with_for_update(skip_locked=True)
+    )
+
+
+def still_due(run_ids: list[RunId]) -> sa.Select[Any]:
+    """Whoever holds them."""
+    return sa.select(r.c.id).where(
+        r.c.tenant_id == BOUND_TENANT,
+        r.c.id.in_(run_ids),
+        r.c.advance_due_at.is_not(None),
+        r.c.status.in_(ADVANCING),
     )
 
 
@@ -271,13 +287,15 @@ def count_run(run_id: RunId, *, in_flight: int = 0, jobs_started: int = 0, token
     )
 
 
-def mark_served(run_id: RunId, *, turn: int | None, stays_due: bool) -> sa.Update:
-    """One that stays due goes to the end of the queue: others are looked at first."""
+def mark_served(run_id: RunId, *, turn: int | None, stays_due: bool, jobs: int = 0, tokens: int = 0) -> sa.Update:
+    """With what it began. One that stays due goes to the end of the queue: others are looked at first."""
+    begun = {"in_flight": r.c.in_flight + jobs, "jobs_started": r.c.jobs_started + jobs}
+    spent = {**begun, "tokens_spent": r.c.tokens_spent + tokens} if jobs else {}
     turned = {} if turn is None else {"last_turn": turn}
     return (
         sa.update(r)
         .where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id)
-        .values(advance_due_at=now() if stays_due else None, **turned)
+        .values(advance_due_at=now() if stays_due else None, **turned, **spent)
     )
 
 

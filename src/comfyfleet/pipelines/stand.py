@@ -9,6 +9,7 @@ from comfyfleet.pipelines.select import Outlook, closed_gate, outlook
 from comfyfleet.pipelines.tell import tell_moved
 
 REJECTED = "Everything it made was rejected."
+PASSED_OVER = "Nothing it made can go on: a scorer passed it over, or its picture is gone."
 
 
 async def show_stand(tx: TenantTx, run: Run, view: RunFrontier, *, paused: str | None, is_scored: bool) -> None:
@@ -32,7 +33,7 @@ async def show_stand(tx: TenantTx, run: Run, view: RunFrontier, *, paused: str |
     if found is Outlook.DONE:
         await _move(tx, run, RunEvent.COMPLETE, ends=True)
     elif found is Outlook.FAILED:
-        await _move(tx, run, RunEvent.FAIL, reason=await _why_failed(tx, run), ends=True)
+        await _move(tx, run, RunEvent.FAIL, reason=await _why_failed(tx, view), ends=True)
 
 
 async def _move(
@@ -50,6 +51,8 @@ def _spent(view: RunFrontier) -> str:
     return "budget_tokens"
 
 
-async def _why_failed(tx: TenantTx, run: Run) -> str:
-    row = await tx.maybe(sql.last_error(run.id))
-    return REJECTED if row is None else f"Every path failed. The last error: {row.error}"
+async def _why_failed(tx: TenantTx, view: RunFrontier) -> str:
+    row = await tx.maybe(sql.last_error(view.id))
+    if row is not None:
+        return f"Every path failed. The last error: {row.error}"
+    return PASSED_OVER if any(stage.alive for stage in view.stages) else REJECTED

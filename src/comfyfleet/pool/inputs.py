@@ -6,11 +6,10 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from comfyfleet.comfy.connector import Connector
 from comfyfleet.comfy.errors import InvalidGraph
-from comfyfleet.comfy.model import Graph, UploadedFile
+from comfyfleet.comfy.model import Graph, UploadedFile, UploadKind
 from comfyfleet.pool.model import InputFile, NodeInput
 
 GivenInput: TypeAlias = InputFile | Path | str | bytes
@@ -47,11 +46,17 @@ def bind(graph: Graph, values: Mapping[NodeInput, str]) -> Graph:
     return bound
 
 
+class TakesFiles(Protocol):
+    async def upload(
+        self, source: Path | bytes, *, name: str, kind: UploadKind = "image", subfolder: str = ""
+    ) -> UploadedFile: ...
+
+
 class Uploads:
     """What one server has of us. Two jobs that need the same file at once send it once."""
 
-    def __init__(self, connector: Connector) -> None:
-        self._connector = connector
+    def __init__(self, server: TakesFiles) -> None:
+        self._server = server
         self._sent: OrderedDict[str, asyncio.Task[UploadedFile]] = OrderedDict()
 
     async def bind_inputs(self, graph: Graph, inputs: Mapping[NodeInput, InputFile]) -> Graph:
@@ -87,7 +92,7 @@ class Uploads:
         return await asyncio.shield(task)
 
     async def _send(self, file: InputFile, subfolder: str) -> UploadedFile:
-        return await self._connector.upload(file.source, name=file.name, kind=file.kind, subfolder=subfolder)
+        return await self._server.upload(file.source, name=file.name, kind=file.kind, subfolder=subfolder)
 
 
 def _stored_name(task: asyncio.Task[UploadedFile]) -> str | None:

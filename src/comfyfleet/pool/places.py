@@ -7,7 +7,7 @@ the next stands behind it.
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from comfyfleet.comfy.connector import Connector
@@ -141,6 +141,10 @@ class Places:
         if server not in self._aside:
             self._aside[server] = problem
             self._changed()
+
+    @property
+    def aside(self) -> Mapping[str, str]:
+        return self._aside
 
     def rest(self, server: str, problem: str) -> None:
         """It failed at something that was not the prompt's fault: it gets none for a while, longer each time."""

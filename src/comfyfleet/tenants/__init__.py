@@ -12,6 +12,7 @@ from comfyfleet.tenants.read import (
     get_user_of,
     list_tenants,
     list_users,
+    slugs_of,
     weights_of,
 )
 
@@ -39,5 +40,6 @@ __all__ = [
     "list_users",
     "move_tenant",
     "normal_email",
+    "slugs_of",
     "weights_of",
 ]

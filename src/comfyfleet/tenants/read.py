@@ -30,6 +30,11 @@ async def find_tenant(tx: ControlTx, name: str) -> Tenant:
     return Tenant.from_row(row)
 
 
+async def slugs_of(tx: ControlTx, tenant_ids: Collection[TenantId]) -> dict[TenantId, str]:
+    """Those that are there."""
+    return {row.id: row.slug for row in await tx.all(sql.slugs_of(sorted(tenant_ids)))} if tenant_ids else {}
+
+
 async def weights_of(tx: ControlTx, tenant_ids: Collection[TenantId]) -> dict[TenantId, int]:
     """Their shares of the fleet beside one another."""
     return {row.id: row.weight for row in await tx.all(sql.weights_of(sorted(tenant_ids)))}

@@ -27,6 +27,11 @@ def tenant_by_slug(slug: str) -> sa.Select[Any]:
     return sa.select(*tenants.c).where(tenants.c.slug == slug)
 
 
+def slugs_of(tenant_ids: list[TenantId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in tenant_ids])
+    return sa.select(tenants.c.id, tenants.c.slug).join(b, b.c.id == tenants.c.id)
+
+
 def weights_of(tenant_ids: list[TenantId]) -> sa.Select[Any]:
     b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in tenant_ids])
     return sa.select(tenants.c.id, tenants.c.weight).join(b, b.c.id == tenants.c.id)

@@ -1,8 +1,9 @@
 """Upkeep: what no request does. Every loop may run in any number of replicas, and be killed at any instant."""
 
 from comfyfleet.upkeep import apply_settlements
+from comfyfleet.upkeep.elsewhere import Elsewhere
 from comfyfleet.upkeep.loop import Loop, Upkeep
 from comfyfleet.upkeep.rules import UpkeepRules
 from comfyfleet.upkeep.run import loops_of
 
-__all__ = ["Loop", "Upkeep", "UpkeepRules", "apply_settlements", "loops_of"]
+__all__ = ["Elsewhere", "Loop", "Upkeep", "UpkeepRules", "apply_settlements", "loops_of"]

@@ -1,8 +1,11 @@
 """The runs of one pool go on: woken when a job of theirs has ended or a person has decided; and looked at anyway."""
 
+import math
 import random
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -17,6 +20,11 @@ from comfyfleet.workflows.effects import Offer
 NAME = "advance_runs"
 EVERY_S = 5.0
 BATCH = 200
+# A run that somebody held, who may be one that wakes nobody here, is looked at again so soon.
+AGAIN_S = 0.03
+
+# What an effect is, and costs, is asked again after so long: a run of a thousand jobs asks ten times a second.
+RECIPES_S = 1.0
 
 OnScore = Callable[[TenantId, RunId, int], None]
 
@@ -30,16 +38,18 @@ async def tick(
     rng: random.Random,
     on_begun: Callable[[], None] | None = None,
     on_score: OnScore | None = None,
+    on_missed: Callable[[], None] | None = None,
+    kept: "KeptRecipes | None" = None,
 ) -> int:
     """How many runs need not be looked at again. `on_begun`: there are jobs to carry over, and perhaps events.
 
-    `on_score`: a gate that a scorer has to open.
+    `on_score`: a gate that a scorer has to open. `on_missed`: somebody else held a run just then.
     """
     async with house.pool_tx(pool, read_only=True) as tx:
         due = await pipelines.list_due(tx, rows=BATCH)
     if not due:
         return 0
-    recipes = await read_recipes(house, {slug for run in due for slug in run.effects})
+    recipes = await (kept or KeptRecipes(house)).read({slug for run in due for slug in run.effects})
     done, outage = 0, None
     for tenant_id, run_ids in _by_tenant(due).items():
         try:
@@ -54,6 +64,8 @@ async def tick(
             done += found.looked_at - found.left_due
             for run_id, position in found.to_score:
                 (on_score or _nobody)(tenant_id, run_id, position)
+            if found.missed and on_missed is not None:
+                on_missed()
         if on_begun is not None:
             on_begun()
     if outage is not None:
@@ -63,6 +75,24 @@ async def tick(
 
 def _nobody(tenant_id: TenantId, run_id: RunId, position: int) -> None:
     """Where no scorer runs, the run stays due."""
+
+
+@dataclass
+class KeptRecipes:
+    """What effects were a moment ago. One that could not be used is asked for again."""
+
+    house: House
+    _read_at: float = -math.inf
+    _found: dict[str, Recipe] = field(default_factory=dict)
+
+    async def read(self, slugs: Collection[str]) -> Recipes:
+        now = time.monotonic()
+        if now - self._read_at > RECIPES_S:
+            self._found, self._read_at = {}, now
+        missing = set(slugs) - self._found.keys()
+        fresh = await read_recipes(self.house, missing) if missing else {}
+        self._found |= {slug: recipe for slug, recipe in fresh.items() if isinstance(recipe, Recipe)}
+        return {**self._found, **fresh}
 
 
 async def read_recipes(house: House, slugs: Collection[str]) -> Recipes:
@@ -108,4 +138,5 @@ async def _advance(
         whole.looked_at += found.looked_at
         whole.left_due += found.left_due
         whole.to_score += found.to_score
+        whole.missed += found.missed
     return whole

@@ -11,15 +11,17 @@ import structlog
 from comfyfleet import webhooks
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import DatabaseUnavailable
-from comfyfleet.kernel.ids import EndpointId
+from comfyfleet.kernel.ids import EndpointId, TenantId
 from comfyfleet.webhooks import Due
 from comfyfleet.webhooks.send import Network
 
 NAME = "deliver_webhooks"
 EVERY_S = 2.0
 BATCH = 50
-IN_FLIGHT_MAX = 100
+IN_FLIGHT_MAX = 200
 EACH_MAX = 4
+# Jobs may name URLs of their own, so one tenant may have many that hang.
+EACH_TENANT_MAX = 20
 
 log = structlog.get_logger()
 
@@ -31,7 +33,7 @@ class Courier:
         self._house, self._pool, self._chance = house, pool, chance
         self._allowed = allowed
         self._client: httpx2.AsyncClient | None = None
-        self._under_way: dict[asyncio.Task[None], EndpointId] = {}
+        self._under_way: dict[asyncio.Task[None], Due] = {}
         # There is room again: whoever calls the tick may want to know.
         self.on_done: Callable[[], None] = lambda: None
 
@@ -40,16 +42,27 @@ class Courier:
         if room <= 0:
             return 0
         async with self._house.pool_tx(self._pool) as tx:
-            due = await webhooks.take_due(tx, rows=room, each=EACH_MAX, busy=self._busy())
+            due = await webhooks.take_due(
+                tx,
+                rows=room,
+                each=EACH_MAX,
+                each_tenant=EACH_TENANT_MAX,
+                busy=self._busy(),
+                busy_tenants=self._busy_tenants(),
+            )
         for each in due:
             task = asyncio.create_task(self._deliver(each), name=f"webhook {each.id}")
-            self._under_way[task] = each.endpoint_id
+            self._under_way[task] = each
             task.add_done_callback(self._done)
         return len(due)
 
-    def _busy(self) -> list[EndpointId]:
+    def _busy(self) -> set[EndpointId]:
         """Whoever has one under way waits until it is done: those that answer do so at once."""
-        return [endpoint for endpoint, count in Counter(self._under_way.values()).items() if count > 0]
+        return {due.endpoint_id for due in self._under_way.values()}
+
+    def _busy_tenants(self) -> list[TenantId]:
+        counts = Counter(due.tenant_id for due in self._under_way.values())
+        return [tenant_id for tenant_id, count in counts.items() if count >= EACH_TENANT_MAX]
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         del self._under_way[task]

@@ -37,6 +37,10 @@ class Loop:
     def wake(self) -> None:
         self._woken.set()
 
+    def wake_in(self, seconds: float) -> None:
+        """Only from the event loop it runs in."""
+        asyncio.get_running_loop().call_later(seconds, self.wake)
+
     def stop(self) -> None:
         self._stopped.set()
         self._woken.set()

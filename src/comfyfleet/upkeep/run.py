@@ -30,6 +30,7 @@ from comfyfleet.upkeep import (
     score_candidates,
     tell_starts,
 )
+from comfyfleet.upkeep.advance_runs import KeptRecipes
 from comfyfleet.upkeep.deliver_webhooks import Courier
 from comfyfleet.upkeep.draw_thumbs import Drawing
 from comfyfleet.upkeep.loop import Loop
@@ -64,8 +65,16 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
     begun = partial(_wake, relay, webhooks)
     scoring = Scoring(house, pool)
     scores = _loop(score_candidates, scoring.tick, pool)
+    runs: Loop
     advance = partial(
-        advance_runs.tick, house, pool, rng=chance, on_begun=begun, on_score=partial(_want, scoring, scores)
+        advance_runs.tick,
+        house,
+        pool,
+        rng=chance,
+        on_begun=begun,
+        on_score=partial(_want, scoring, scores),
+        on_missed=lambda: runs.wake_in(advance_runs.AGAIN_S),
+        kept=KeptRecipes(house),
     )
     runs = _loop(advance_runs, advance, pool)
     scoring.on_opened = runs.wake

@@ -4,7 +4,7 @@ The arithmetic is done in media's limited process, one picture at a time: upload
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -104,6 +104,6 @@ class Scoring:
 
 
 def _with_unique(
-    ranked: Sequence[Candidate], unique: dict[CandidateId, float]
+    ranked: Sequence[Candidate], unique: Mapping[CandidateId, float]
 ) -> list[tuple[CandidateId, dict[str, float]]]:
     return [(each.id, {**(each.scores or {}), "unique": unique[each.id]}) for each in ranked if each.id in unique]

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from comfyfleet.db import PoolTx, TenantTx
-from comfyfleet.kernel.ids import DeliveryId, EndpointId, WebhookEventId
+from comfyfleet.kernel.ids import DeliveryId, EndpointId, TenantId, WebhookEventId
 from comfyfleet.webhooks import sql
 from comfyfleet.webhooks.endpoints import disable_endpoint
 from comfyfleet.webhooks.lifecycle import DeliveryEvent
@@ -14,11 +14,26 @@ LEASE_S = 60.0
 GONE = "The endpoint answered 410 Gone."
 
 
-async def take_due(tx: PoolTx, *, rows: int, each: int, busy: Collection[EndpointId] = ()) -> list[Due]:
-    """At most `each` of one endpoint, and none of those that are busy. Two replicas never take the same."""
-    ids = [
-        DeliveryId(row.id) for row in await tx.all(sql.take_due(rows=rows, each=each, lease_s=LEASE_S, busy=list(busy)))
-    ]
+async def take_due(
+    tx: PoolTx,
+    *,
+    rows: int,
+    each: int,
+    each_tenant: int,
+    busy: Collection[EndpointId] = (),
+    busy_tenants: Collection[TenantId] = (),
+) -> list[Due]:
+    """At most so many of one endpoint and of one tenant, and none of those that are busy. Two replicas never take the
+    same."""
+    statement = sql.take_due(
+        rows=rows,
+        each=each,
+        each_tenant=each_tenant,
+        lease_s=LEASE_S,
+        busy=list(busy),
+        busy_tenants=list(busy_tenants),
+    )
+    ids = [DeliveryId(row.id) for row in await tx.all(statement)]
     if not ids:
         return []
     found = [Due.from_row(row) for row in await tx.all(sql.due(ids))]

@@ -47,11 +47,19 @@ async def add_endpoint(
 
 
 async def endpoint_of_url(tx: TenantTx, url: str, *, secret: Secret) -> EndpointId:
-    """For a job that names a URL of its own. One per URL, in no list, and signed with the tenant's own secret."""
+    """For a job that names a URL of its own. One per URL, in no list, and signed with the tenant's own secret.
+
+    One that said 410 once is told again: nobody else could switch it on, and whoever names it wants it told.
+    """
     row = await tx.maybe(
         sql.insert_endpoint(url=check_url(url), description="", secret=secret.reveal(), event_types=[], is_listed=False)
     )
-    return EndpointId((row if row is not None else await tx.one(sql.unlisted_endpoint(url))).id)
+    if row is None:
+        row = await tx.one(sql.unlisted_endpoint(url))
+    if not row.is_active or row.secret != secret.reveal():
+        fresh = {"is_active": True, "disabled_reason": None, "secret": secret.reveal()}
+        await tx.one(sql.change_endpoint(row.id, fresh))
+    return EndpointId(row.id)
 
 
 async def find_endpoint(tx: TenantTx, endpoint_id: EndpointId) -> Endpoint:
@@ -100,19 +108,19 @@ async def disable_endpoint(tx: TenantTx, endpoint_id: EndpointId, reason: str) -
     await tx.run(sql.drop_pending(endpoint_id))
 
 
-def check_url(url: str) -> str:
+def check_url(url: str, *, field: str = "url") -> str:
     """Its form. Where it leads is checked whenever a connection is made: a name may lead elsewhere by then."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise InvalidInput("url", "is not a URL") from None
+        raise InvalidInput(field, "is not a URL") from None
     if parts.scheme not in ("https", "http") or not parts.hostname or port == 0:
-        raise InvalidInput("url", "must begin with https:// (or http://) and name a host")
+        raise InvalidInput(field, "must begin with https:// (or http://) and name a host")
     if parts.username or parts.password:
-        raise InvalidInput("url", "must not hold a user name or password: deliveries are signed instead")
+        raise InvalidInput(field, "must not hold a user name or password: deliveries are signed instead")
     if parts.fragment or len(url) > URL_CHARS_MAX or any(ord(char) <= 32 for char in url):
-        raise InvalidInput("url", f"must have no fragment, no spaces and at most {URL_CHARS_MAX} characters")
+        raise InvalidInput(field, f"must have no fragment, no spaces and at most {URL_CHARS_MAX} characters")
     return url
 
 

@@ -5,7 +5,9 @@ import ipaddress
 import socket
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 
 import httpx2
 from standardwebhooks import Webhook
@@ -15,8 +17,9 @@ from comfyfleet.webhooks.model import Due, Sent
 
 WITHIN_S = 15.0
 CONNECT_WITHIN_S = 5.0
-# Only the status counts. A little of the body is read, so that the connection can be used again.
+# Only the status counts. A little of the body is read: whoever is hung up on while it answers may call that a failure.
 BODY_BYTES_MAX = 64 * 1024
+LOOKUPS_MAX = 64
 ERROR_CHARS_MAX = 300
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -43,8 +46,13 @@ class PublicOnly(httpx2.AsyncBaseTransport):
 
     def __init__(self, *, allowed: Sequence[Network] = ()) -> None:
         self._allowed = tuple(allowed)
-        # No proxy of the environment: it would do the looking up.
-        self._transport = httpx2.AsyncHTTPTransport(trust_env=False, retries=0)
+        # No proxy of the environment: it would do the looking up. No connection twice: they are kept by address, and
+        # one whose certificate was checked for a name must not carry what goes to another name at the same address.
+        self._transport = httpx2.AsyncHTTPTransport(
+            trust_env=False, retries=0, limits=httpx2.Limits(max_keepalive_connections=0)
+        )
+        # Of its own: a tenant's name server that never answers must not hold up whoever else looks up a name.
+        self._lookups = ThreadPoolExecutor(LOOKUPS_MAX, thread_name_prefix="webhook-lookup")
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         host = request.url.host
@@ -54,7 +62,8 @@ class PublicOnly(httpx2.AsyncBaseTransport):
         return await self._transport.handle_async_request(request)
 
     async def _look_up(self, host: str, port: int) -> str:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().run_in_executor(self._lookups, look_up)
         addresses = [str(each[4][0]) for each in found]
         for address in addresses:
             if not self._is_allowed(address):
@@ -66,6 +75,7 @@ class PublicOnly(httpx2.AsyncBaseTransport):
         return _is_public(address) or any(address in network for network in self._allowed)
 
     async def aclose(self) -> None:
+        self._lookups.shutdown(wait=False, cancel_futures=True)
         await self._transport.aclose()
 
 

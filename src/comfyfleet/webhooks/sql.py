@@ -9,10 +9,11 @@ from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, second
 from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import webhook_attempts, webhook_deliveries, webhook_endpoints, webhook_events
-from comfyfleet.kernel.ids import DeliveryId, EndpointId, WebhookEventId, new_id
+from comfyfleet.kernel.ids import DeliveryId, EndpointId, TenantId, WebhookEventId, new_id
 from comfyfleet.webhooks.lifecycle import DELIVERY, DeliveryEvent, DeliveryStatus
 
 e, v, d, a = webhook_endpoints, webhook_events, webhook_deliveries, webhook_attempts
+LOOKED_AT_MAX = 1_000
 
 # ── endpoints ───────────────────────────────────────────────────────────────────────────────
 
@@ -123,53 +124,66 @@ def attempts_of(delivery_id: DeliveryId) -> sa.Select[Any]:
 def replay(delivery_id: DeliveryId) -> sa.Update:
     """Now, and with as many tries as a new one: numbers go on, so that no two attempts share one."""
     return (
-        sa.update(d)
-        .where(
-            d.c.tenant_id == BOUND_TENANT,
-            d.c.id == delivery_id,
-            d.c.status.in_(DELIVERY.sources(DeliveryEvent.REPLAY)),
-        )
-        .values(
-            status=DELIVERY.target(DeliveryEvent.REPLAY),
-            attempts_before=d.c.attempts,
-            next_try_at=now(),
-            ended_at=None,
-        )
+        _move(DeliveryEvent.REPLAY, d.c.tenant_id == BOUND_TENANT, d.c.id == delivery_id)
+        .values(attempts_before=d.c.attempts, next_try_at=now(), ended_at=None)
         .returning(d.c.id)
     )
 
 
 def drop_pending(endpoint_id: EndpointId) -> sa.Update:
-    return (
-        sa.update(d)
-        .where(
-            d.c.tenant_id == BOUND_TENANT,
-            d.c.endpoint_id == endpoint_id,
-            d.c.status.in_(DELIVERY.sources(DeliveryEvent.DROP)),
-        )
-        .values(status=DELIVERY.target(DeliveryEvent.DROP), next_try_at=None, ended_at=now())
-    )
+    return _end(DeliveryEvent.DROP, d.c.tenant_id == BOUND_TENANT, d.c.endpoint_id == endpoint_id)
+
+
+def _end(event: DeliveryEvent, *which: sa.ColumnElement[bool]) -> sa.Update:
+    return _move(event, *which).values(next_try_at=None, ended_at=now())
+
+
+def _move(event: DeliveryEvent, *which: sa.ColumnElement[bool]) -> sa.Update:
+    return sa.update(d).where(*which, d.c.status.in_(DELIVERY.sources(event))).values(status=DELIVERY.target(event))
 
 
 # ── deliveries, as upkeep sees them: of all tenants of a pool ───────────────────────────────
 
 
-def take_due(*, rows: int, each: int, lease_s: float, busy: list[EndpointId]) -> sa.Update:
-    """At most `each` of one endpoint: one that hangs holds up nobody else. Taken until the lease is over, so that a
-    crash while it is sent costs a second delivery at most and never the delivery."""
+def take_due(
+    *,
+    rows: int,
+    each: int,
+    each_tenant: int,
+    lease_s: float,
+    busy: list[EndpointId],
+    busy_tenants: list[TenantId],
+) -> sa.Update:
+    """At most `each` of one endpoint and `each_tenant` of one tenant: those that hang hold up nobody else. Taken until
+    the lease is over, so that a crash while it is sent costs a second delivery at most and never the delivery."""
     b = batch_rows("busy", {"id": sa.Uuid()}, [{"id": one} for one in busy])
+    t = batch_rows("busy_tenants", {"tenant_id": sa.Uuid()}, [{"tenant_id": one} for one in busy_tenants])
     waits = d.c.status == constant(DeliveryStatus.PENDING)
-    ranked = (
-        sa.select(
-            d.c.id,
-            d.c.next_try_at,
-            sa.func.row_number().over(partition_by=d.c.endpoint_id, order_by=(d.c.next_try_at, d.c.id)).label("place"),
+    oldest = (
+        sa.select(d.c.id, d.c.tenant_id, d.c.endpoint_id, d.c.next_try_at)
+        .where(
+            waits,
+            d.c.next_try_at <= now(),
+            d.c.endpoint_id.not_in(sa.select(b.c.id)),
+            d.c.tenant_id.not_in(sa.select(t.c.tenant_id)),
         )
-        .where(waits, d.c.next_try_at <= now(), d.c.endpoint_id.not_in(sa.select(b.c.id)))
-        .cte("ranked")
+        # Of a backlog the oldest are looked at: what is taken makes its endpoint busy, and the next look goes beyond.
+        .order_by(d.c.next_try_at)
+        .limit(LOOKED_AT_MAX)
+        .cte("oldest")
+    )
+    ranked = sa.select(*oldest.c, _place(oldest.c.endpoint_id, oldest).label("place")).cte("ranked")
+    shared = (
+        sa.select(ranked.c.id, ranked.c.next_try_at, _place(ranked.c.tenant_id, ranked).label("place"))
+        .where(ranked.c.place <= each)
+        .cte("shared")
     )
     chosen = (
-        sa.select(ranked.c.id).where(ranked.c.place <= each).order_by(ranked.c.next_try_at).limit(rows).cte("chosen")
+        sa.select(shared.c.id)
+        .where(shared.c.place <= each_tenant)
+        .order_by(shared.c.next_try_at)
+        .limit(rows)
+        .cte("chosen")
     )
     free = (
         sa.select(d.c.id)
@@ -183,6 +197,11 @@ def take_due(*, rows: int, each: int, lease_s: float, busy: list[EndpointId]) ->
         .values(attempts=d.c.attempts + 1, next_try_at=seconds_from_now(lease_s))
         .returning(d.c.id)
     )
+
+
+def _place(among: sa.ColumnElement[Any], due: sa.FromClause) -> sa.Over[int]:
+    """Which one it is of those, the one that waits longest first."""
+    return sa.func.row_number().over(partition_by=among, order_by=(due.c.next_try_at, due.c.id))
 
 
 def due(ids: list[DeliveryId]) -> sa.Select[Any]:
@@ -225,20 +244,8 @@ def end_delivery(
 ) -> sa.Update:
     """Only by the try that was the last to be made: a late word of an earlier one decides nothing."""
     return (
-        sa.update(d)
-        .where(
-            d.c.tenant_id == BOUND_TENANT,
-            d.c.id == delivery_id,
-            d.c.attempts == attempt,
-            d.c.status.in_(DELIVERY.sources(event)),
-        )
-        .values(
-            status=DELIVERY.target(event),
-            next_try_at=None,
-            ended_at=now(),
-            response_status=response_status,
-            last_error=error,
-        )
+        _end(event, d.c.tenant_id == BOUND_TENANT, d.c.id == delivery_id, d.c.attempts == attempt)
+        .values(response_status=response_status, last_error=error)
         .returning(d.c.id)
     )
 
@@ -262,11 +269,7 @@ def postpone_delivery(
 def drop_orphans(ids: list[DeliveryId]) -> sa.Update:
     """Taken, and their endpoint is no longer there or no longer active."""
     b = batch_rows("b", {"id": sa.Uuid()}, [{"id": one} for one in ids])
-    return (
-        sa.update(d)
-        .where(d.c.id.in_(sa.select(b.c.id)), d.c.status.in_(DELIVERY.sources(DeliveryEvent.DROP)))
-        .values(status=DELIVERY.target(DeliveryEvent.DROP), next_try_at=None, ended_at=now())
-    )
+    return _end(DeliveryEvent.DROP, d.c.id.in_(sa.select(b.c.id)))
 
 
 # ── retention ───────────────────────────────────────────────────────────────────────────────

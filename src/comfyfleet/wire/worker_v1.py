@@ -158,10 +158,12 @@ class HeldLease(LeaseProof):
     input_url_seconds: Annotated[float, Meta(ge=0, le=10_000_000)] | None = None
 
 
-class Heartbeat(Request):
-    """For all leases at once, or, as the seeds have it, for one."""
+class Heartbeat(Request, omit_defaults=True):
+    """For all leases at once, or, as the seeds have it, for one. `capabilities`: if changed, as in a poll: one that has
+    no server left does not poll."""
 
     current_load: Count = 0
+    capabilities: dict[str, Any] = {}
     leases: Annotated[list[HeldLease], Meta(max_length=1000)] = []
     dispatch_id: UUID | None = None
     lease_token: Token | None = None

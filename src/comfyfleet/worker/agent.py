@@ -30,6 +30,7 @@ from comfyfleet.worker.interruption.model import OPERATOR_DRAIN, Notice
 from comfyfleet.worker.journal import Entry, Journal
 from comfyfleet.worker.leases import LeaseBook, Word
 from comfyfleet.worker.leave import Leaving
+from comfyfleet.worker.news import News
 from comfyfleet.worker.options import WorkerSettings
 from comfyfleet.worker.poll_loop import PollLoop
 from comfyfleet.worker.resume import resume
@@ -64,6 +65,7 @@ class Agent:
     ) -> None:
         self._settings = settings
         self._capabilities = capabilities
+        self._news = News(self._how_it_is)
         self._boot_id = boot_id
         self.telemetry = telemetry or Telemetry()
         self.home = settings.workdir(worker_id)
@@ -103,7 +105,7 @@ class Agent:
             self._under_way,
             lease_ahead=settings.lease_ahead,
             wait_s=settings.poll_wait_s,
-            capabilities=capabilities,
+            news=self._news,
             lacks_room=self._lacks_room,
             on_draining=self._drained_by_operator,
         )
@@ -170,6 +172,7 @@ class Agent:
             BeatClient(self._session),
             self._tools.book,
             self.telemetry,
+            self._news,
             every_s=interval_s(registered.lease_ttl_seconds, registered.heartbeat_interval_seconds),
             on_superseded=lambda: soon(self._on_superseded),
             on_refused=lambda: soon(self._refused.set),
@@ -257,11 +260,18 @@ class Agent:
             workflow_slugs=list(settings.workflows),
             max_concurrency=settings.max_concurrency,
             providers=list(settings.providers),
-            capabilities=self._capabilities(),
+            capabilities=self._news.all(),
             boot_id=self._boot_id,
             leases=[entry.proof for entry in entries],
         )
-        return await self._tools.control.register(self._secret(), said)
+        registered = await self._tools.control.register(self._secret(), said)
+        self._news.heard(said.capabilities)
+        return registered
+
+    def _how_it_is(self) -> dict[str, Any]:
+        """A server that is put aside is told to operators: it gets no jobs, and somebody must restart it."""
+        unwell = self._tools.servers.unwell
+        return {**self._capabilities(), "unwell": unwell} if unwell else self._capabilities()
 
     def _secret(self) -> Secret:
         return self._settings.secret()

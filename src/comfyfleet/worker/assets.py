@@ -201,9 +201,9 @@ class AssetCache:
 
 
 def _name_of(asset: Asset) -> str:
-    if asset.sha256 is None:
-        raise ValueError(f"asset {asset.name!r} has no SHA-256 to be kept by")
-    return asset.sha256
+    if asset.kept_as is None:
+        raise ValueError(f"asset {asset.name!r} is not to be kept")
+    return asset.kept_as
 
 
 def _lock_folder(folder: Path) -> BinaryIO:

@@ -9,6 +9,7 @@ from comfyfleet.kernel.errors import Conflict, FleetError, Superseded, Unauthent
 from comfyfleet.wire import worker_v1 as wire
 from comfyfleet.worker.control import BeatClient, ControlUnreachable
 from comfyfleet.worker.leases import FreshUrls, LeaseBook, Word
+from comfyfleet.worker.news import News
 from comfyfleet.worker.telemetry import LOOP_AGE_S_MAX, Telemetry
 
 INTERVAL_S_MAX = 30.0
@@ -31,6 +32,7 @@ class Heartbeat:
         client: BeatClient,
         book: LeaseBook,
         telemetry: Telemetry,
+        news: News,
         *,
         every_s: float,
         on_superseded: Callable[[], None],
@@ -42,6 +44,7 @@ class Heartbeat:
         self._client = client
         self._book = book
         self._telemetry = telemetry
+        self._news = news
         self._on_superseded = on_superseded
         self._on_refused = on_refused
         self._on_draining = on_draining
@@ -76,18 +79,23 @@ class Heartbeat:
             return self.every_s
         if age_s > LOOP_SLOW_S:
             log.warning("beat.loop_is_slow", loop_age_s=round(age_s, 1))
+        said = self._said()
         try:
-            reply = self._client.heartbeat(self._said())
+            reply = self._client.heartbeat(said)
         except (Superseded, Unauthenticated, ControlUnreachable, Conflict) as problem:
             return self._unheard(problem)
         self._unanswered = 0
+        self._news.heard(said.capabilities)
         self._telemetry.beaten(answered=True)
         self._pass_on(reply)
         return min(self.every_s, reply.heartbeat_interval_seconds)
 
     def _said(self) -> wire.Heartbeat:
         return wire.Heartbeat(
-            worker_id=self._client.session.worker_id, current_load=self._book.load, leases=self._book.say()
+            worker_id=self._client.session.worker_id,
+            current_load=self._book.load,
+            leases=self._book.say(),
+            capabilities=self._news.unheard(),
         )
 
     def _unheard(self, problem: FleetError) -> float:

@@ -202,10 +202,10 @@ def understand(
             return msgspec.json.decode(body, type=kind)
         except msgspec.MsgspecError:
             raise ControlUnreachable(url, problem=f"its answer to {verb} is not what this version reads") from None
-    code, message = _fault(body)
+    code, message, details = _fault(body)
     match answer.status_code, code:
         case (409, LeaseLost.code):
-            raise LeaseLost(getattr(said, "dispatch_id", None), message)
+            raise LeaseLost(getattr(said, "dispatch_id", None), str(details.get("reason", message)))
         case (409, Superseded.code):
             raise Superseded(session.worker_id)
         case (401, _):
@@ -239,13 +239,14 @@ def _require_bounded(url: str, body: bytearray) -> None:
         raise ControlUnreachable(url, problem=f"its answer has more than {ANSWER_BYTES_MAX} bytes")
 
 
-def _fault(body: bytes) -> tuple[str, str]:
+def _fault(body: bytes) -> tuple[str, str, dict[str, Any]]:
     """From our own error shape; a proxy in between says something else, and that is no code of ours."""
     try:
         fault = msgspec.json.decode(body, type=dict[str, Any])["error"]
-        return str(fault["code"])[:100], str(fault["message"])[:1000]
-    except (msgspec.MsgspecError, KeyError, TypeError):
-        return "", "no word of the control plane's"
+        details = fault.get("details")
+        return str(fault["code"])[:100], str(fault["message"])[:1000], details if isinstance(details, dict) else {}
+    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError):
+        return "", "no word of the control plane's", {}
 
 
 def _retry_after_s(answer: httpx2.Response) -> float | None:

@@ -37,6 +37,8 @@ class Course:
         self.tools = tools
         self.stage = Stage.LEASED
         self.place: Place | None = None
+        self.may_be_posted = False  # by us, or by an earlier life
+        self.may_have_begun = False
         self.posted = asyncio.Event()  # the server has answered the POST, or never will
         self.outcome_known = asyncio.Event()
         self.fraction = 0.0

@@ -4,7 +4,7 @@ import errno
 import re
 from dataclasses import dataclass, field
 
-from comfyfleet.comfy.errors import ServerUnreachable
+from comfyfleet.comfy.errors import ServerTimedOut, ServerUnreachable
 from comfyfleet.comfy.model import Cancelled, Completed, Failed, FailureClass, Outcome, Returned
 from comfyfleet.comfy.verdict import ReturnReason
 from comfyfleet.kernel.errors import FleetError, NothingDelivered
@@ -14,8 +14,12 @@ from comfyfleet.worker.transfer_errors import ContentMismatch, DiskTrouble, Tran
 ERROR_CHARS_MAX = 4_000
 REASON_CHARS_MAX = 500
 FAULTS_IN_A_ROW_MAX = 2
-# Nothing ran, or somebody else ended it: the attempt is given back.
+# Somebody else ended it: the attempt is given back.
 NOT_COUNTED = frozenset({ReturnReason.INTERRUPTED})
+# The server went, and the prompt with it. What stood in its queue, behind another, had no part in that.
+GONE_WITH_SERVER = frozenset(
+    {ReturnReason.LOST, ReturnReason.SERVER_RESTARTED, ReturnReason.NEVER_QUEUED, ReturnReason.UNREACHABLE}
+)
 _CUDA = re.compile(r"cuda|hip error|cublas|cudnn|nccl|device-side assert|illegal memory access|nvml|gpu is lost", re.I)
 
 
@@ -35,25 +39,29 @@ class GiveBack:
 Report = FailWith | GiveBack
 
 
-def report_outcome(outcome: Failed | Returned | Cancelled) -> Report:
+def report_outcome(outcome: Failed | Returned | Cancelled, *, begun: bool = True) -> Report:
+    """`begun`: it was heard to run, or may have run while nobody listened."""
     match outcome:
         case Failed():
             return FailWith(outcome.failure, _words(outcome))
         case Returned(reason=reason) if reason in NOT_COUNTED:
             return GiveBack(reason[:REASON_CHARS_MAX])
+        case Returned(reason=reason) if reason in GONE_WITH_SERVER and not begun:
+            return GiveBack(f"{reason}, before it had begun to run")
         case Returned(reason=reason):
             return FailWith(FailureClass.INFRA, reason[:ERROR_CHARS_MAX])
         case Cancelled():
             return FailWith(FailureClass.CANCELLED, "Cancelled, as was asked for.")
 
 
-def report_error(error: FleetError | OSError) -> Report:
-    """Of whatever went wrong before the prompt ran, or after. A server that was not there has run nothing."""
+def report_error(error: FleetError | OSError, *, posted: bool = True) -> Report:
+    """Of whatever went wrong before the prompt ran, or after. A server that was not there has run nothing; nor has one
+    to which nothing was posted."""
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE)
         failure = FailureClass.SERVER_FAULT if full else FailureClass.INFRA
         return FailWith(failure, f"the worker's disk: {error.strerror or type(error).__name__}"[:ERROR_CHARS_MAX])
-    if isinstance(error, ServerUnreachable) and not error.sent:
+    if isinstance(error, ServerUnreachable | ServerTimedOut) and not (posted and getattr(error, "sent", True)):
         return GiveBack(error.message[:REASON_CHARS_MAX])
     if isinstance(error, DiskTrouble):
         return FailWith(FailureClass.SERVER_FAULT, error.message[:ERROR_CHARS_MAX])

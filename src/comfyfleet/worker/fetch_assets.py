@@ -1,4 +1,4 @@
-"""All files of a job on our disk: hashed ones from the cache, the user's own in the lease's folder."""
+"""All files of a job on our disk: an effect's from the cache, the user's own in the lease's folder."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -25,8 +25,8 @@ async def fetched_assets(
 ) -> AsyncIterator[dict[str, Path]]:
     """By the asset's name; there until the block ends, those in `folder` until it is discarded. All at once: the
     first that cannot be had stops the others."""
-    kept = [asset for asset in assets if asset.sha256 is not None]
-    own = [asset for asset in assets if asset.sha256 is None]
+    kept = [asset for asset in assets if asset.kept_as is not None]
+    own = [asset for asset in assets if asset.kept_as is None]
     taken: list[Asset] = []
 
     def renewing(asset: Asset) -> Renew | None:
@@ -39,7 +39,8 @@ async def fetched_assets(
 
     async def download(place: int, asset: Asset) -> tuple[str, Path]:
         to = folder / f"input-{place}"
-        await transfer.download(asset.url, to, size_bytes=asset.size_bytes, renew=renewing(asset))
+        renew_it = renewing(asset)
+        await transfer.download(asset.url, to, size_bytes=asset.size_bytes, sha256=asset.sha256, renew=renew_it)
         return asset.name, to
 
     try:

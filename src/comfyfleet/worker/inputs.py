@@ -15,6 +15,7 @@ from comfyfleet.comfy.model import NodeError, UploadedFile
 from comfyfleet.pool.inputs import Uploads
 from comfyfleet.pool.model import InputFile
 from comfyfleet.worker.media_types import extension_of
+from comfyfleet.worker.near import NearServer
 from comfyfleet.worker.prepare import ROOT, Asset, Mark
 from comfyfleet.worker.server_folders import ServerFolders
 
@@ -28,9 +29,9 @@ class ServerInputs:
     """One per server. Without its folder nothing can be deleted there, and that a file is gone shows at the prompt."""
 
     def __init__(self, connector: Connector, *, folders: ServerFolders | None = None, cache_bytes_max: int) -> None:
-        self._connector = connector
-        self._uploads = Uploads(connector)
         self._input = None if folders is None else folders.input
+        self._server = NearServer(connector, self._input)
+        self._uploads = Uploads(self._server)
         self._cache_bytes_max = cache_bytes_max
         self._in_use: dict[Mark, set[str]] = {}
 
@@ -39,11 +40,11 @@ class ServerInputs:
         names = {}
         for number, asset in enumerate(assets):
             path = paths[asset.name]
-            if asset.sha256 is None:
+            if asset.kept_as is None:
                 name = f"{number}{extension_of(asset.media_type)}"
-                placed = await self._connector.upload(path, name=name, kind="file", subfolder=mark.folder)
+                placed = await self._server.upload(path, name=name, subfolder=mark.folder)
             else:
-                placed = await self._keep(asset.sha256, path, asset.media_type, mark)
+                placed = await self._keep(asset.kept_as, path, asset.media_type, mark)
             names[asset.name] = placed.as_input()
         return names
 
@@ -52,7 +53,7 @@ class ServerInputs:
         self._in_use.setdefault(mark, set()).add(name)
         file = InputFile(path, name=name, kind="file")
         placed = await self._uploads.put(file, subfolder=CACHE)
-        if self._input is not None and not await asyncio.to_thread(_touch, self._input / CACHE / placed.name):
+        if not await asyncio.to_thread(self._server.sees, placed):
             self._uploads.forget_some([name])
             placed = await self._uploads.put(file, subfolder=CACHE)
         self._in_use.setdefault(mark, set()).add(placed.name)
@@ -64,10 +65,13 @@ class ServerInputs:
         said = [f"{error.details} {error.message}" for error in node_errors if error.type in MISSING]
         gone = [name for name in names.values() if any(name in words for words in said)]
         self._uploads.forget_some([name.rpartition("/")[2] for name in gone])
+        if gone:
+            self._server.doubt()
         return bool(gone)
 
     def forget(self) -> None:
         """It may have come back with an empty disk."""
+        self._server.doubt()
         self._uploads.forget()
 
     async def release(self, mark: Mark) -> None:
@@ -83,16 +87,6 @@ class ServerInputs:
             return
         held = frozenset(name for names in self._in_use.values() for name in names)
         self._uploads.forget_some(await asyncio.to_thread(_evict, self._input / CACHE, self._cache_bytes_max, held))
-
-
-def _touch(path: Path) -> bool:
-    try:
-        os.utime(path)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return path.is_file()  # another user's, on this machine: there, if not ours to touch
-    return True
 
 
 def _evict(folder: Path, bytes_max: int, held: frozenset[str]) -> list[str]:

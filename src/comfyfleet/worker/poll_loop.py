@@ -5,17 +5,17 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 import structlog
 
 from comfyfleet.kernel.backoff import backoff_s
-from comfyfleet.kernel.errors import FleetError
+from comfyfleet.kernel.errors import FleetError, LeaseLost
 from comfyfleet.wire import worker_v1 as wire
 from comfyfleet.worker.control import CallRefused, ControlUnreachable
 from comfyfleet.worker.failpoints import reached
 from comfyfleet.worker.journal import Entry
+from comfyfleet.worker.news import News
 from comfyfleet.worker.tools import Tools
 from comfyfleet.worker.under_way import UnderWay
 
@@ -65,7 +65,7 @@ class PollLoop:
         *,
         lease_ahead: int,
         wait_s: float,
-        capabilities: Callable[[], dict[str, Any]],
+        news: News,
         lacks_room: Callable[[], Awaitable[str | None]],
         on_draining: Callable[[], None],
     ) -> None:
@@ -73,11 +73,10 @@ class PollLoop:
         self._under_way = under_way
         self._lease_ahead = lease_ahead
         self._wait_s = wait_s
-        self._capabilities = capabilities
+        self._news = news
         self._lacks_room = lacks_room
         self._told_room: str | None = None
         self._on_draining = on_draining
-        self._said_last: dict[str, Any] = capabilities()  # at registration
         self._stopping = False
         self._asked_s = 0.0
 
@@ -90,6 +89,14 @@ class PollLoop:
         tried = 0
         poll_id, asked = str(uuid4()), False
         while not self._stopping:
+            if asked and self._wanted() is None:
+                problem = await self._return_what_was_granted(poll_id)
+                if problem is None:
+                    poll_id, asked, tried = str(uuid4()), False, 0
+                else:
+                    tried += 1
+                    await self._rest(problem, tried)
+                continue
             wish = await self._wish()
             if wish is None:
                 continue
@@ -109,7 +116,7 @@ class PollLoop:
             if job is not None:
                 await self._begin(job)
         if asked:
-            await self._fetch_what_was_granted(poll_id)
+            await self._return_what_was_granted(poll_id)
 
     async def _wish(self) -> Wish | None:
         """Waits for a change where nothing is wanted."""
@@ -144,7 +151,8 @@ class PollLoop:
         """The job, and whether we hung up. We hardly ever do: a job that is granted at that moment is passed around."""
         wait_s = self._wait_s if wish.is_idle else min(self._wait_s, AHEAD_WAIT_S)
         began = time.monotonic()
-        asking = asyncio.create_task(self._tools.control.poll(self._said(wish, poll_id, wait_s)))
+        said = self._said(wish, poll_id, wait_s)
+        asking = asyncio.create_task(self._tools.control.poll(said))
         try:
             while not asking.done():
                 changed = asyncio.create_task(self._under_way.changed.wait())
@@ -155,6 +163,7 @@ class PollLoop:
                     return None, True
             self._tools.telemetry.polled(answered=asking.exception() is None)
             reply = asking.result()
+            self._news.heard(said.capabilities)
             self._asked_s = time.monotonic() - began
             if reply.draining:
                 self._on_draining()
@@ -170,17 +179,11 @@ class PollLoop:
             current_load=wish.load,
             max_concurrency=max(1, wish.slots),
             uploading=wish.uploading,
-            capabilities=self._news(),
+            capabilities=self._news.unheard(),
             wait_seconds=wait_s,
             poll_id=poll_id,
             warm=list(self._tools.servers.warm)[:WARM_MAX],
         )
-
-    def _news(self) -> dict[str, Any]:
-        """What it can do, where that has changed since it was said last."""
-        now = self._capabilities()
-        news, self._said_last = (now if now != self._said_last else {}), now
-        return news
 
     async def _begin(self, job: wire.Job) -> None:
         reached("polled")
@@ -205,19 +208,24 @@ class PollLoop:
         )
         try:
             await self._tools.control.requeue(said)
+        except LeaseLost:
+            pass  # whoever granted it saw us hang up, and has taken it back
         except FleetError as problem:
             log.warning("poll.not_given_back", problem=problem.message)
         await asyncio.sleep(ROOM_AGAIN_S)
 
-    async def _fetch_what_was_granted(self, poll_id: str) -> None:
-        """The last poll was hung up: a lease whose reply nobody read would run out, and cost an attempt."""
+    async def _return_what_was_granted(self, poll_id: str) -> FleetError | None:
+        """The last poll was hung up, or its reply lost, and nothing is wanted any more: the worker leaves, or its
+        servers are gone. A lease whose reply nobody read would run out, and cost an attempt. Why it could not be
+        asked for."""
         wish = Wish(tuple(self._tools.servers.slots) or ("self_hosted",), 1, self._under_way.load, 0)
         try:
             job = (await self._tools.control.poll(self._said(wish, poll_id, 0.0))).job
-        except FleetError:
-            return
+        except FleetError as problem:
+            return problem
         if job is not None and job.dispatch_id not in self._under_way:
-            await self._give_back(job, "the worker leaves")
+            await self._give_back(job, "the worker leaves" if self._stopping else "its servers have gone")
+        return None
 
     async def _rest(self, problem: FleetError, tried: int) -> None:
         self._tools.telemetry.polled(answered=False)

@@ -45,7 +45,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Asset(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that the graph needs, and the inputs its name goes to. One with a known hash comes again, and is kept."""
+    """A file that the graph needs, and the inputs its name goes to."""
 
     name: str
     url: str
@@ -53,14 +53,20 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str = "application/octet-stream"
     size_bytes: int | None = None
     content_hash: str | None = None
+    is_users_own: bool = False
     is_primary_input: bool = False
     targets: tuple[Target, ...] = ()
 
     @property
     def sha256(self) -> str | None:
-        """None: nobody has read its bytes, or by another hash than ours; then it is not kept."""
+        """None: nobody has read its bytes, or by another hash than ours."""
         told = (self.content_hash or "").lower()
         return told if _SHA256.fullmatch(told) else None
+
+    @property
+    def kept_as(self) -> str | None:
+        """An effect's own comes again with the next job; a user's must not outlive its job here."""
+        return None if self.is_users_own else self.sha256
 
     def __repr__(self) -> str:
         """Without the URL: whoever reads it in a log could use it."""

@@ -184,7 +184,7 @@ class JobRun:
             return await self._collect(outcome)
         if self._stop is not None and isinstance(outcome, Cancelled | Returned):
             return None
-        return self._end_with(report_outcome(outcome))
+        return self._end_with(report_outcome(outcome, begun=self.course.may_have_begun))
 
     async def _collect(self, done: Completed) -> Ending:
         self._done = done
@@ -197,7 +197,7 @@ class JobRun:
         )
 
     def _after_error(self, error: FleetError | OSError) -> Ending:
-        report = report_error(error)
+        report = report_error(error, posted=self.course.may_be_posted)
         log.warning("job.failed", problem=str(error), report=type(report).__name__)
         if isinstance(report, GiveBack) and self.course.place is not None:
             self.tools.servers.rest(self.course.place.server, report.reason)

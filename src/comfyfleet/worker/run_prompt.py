@@ -56,7 +56,9 @@ async def run_prompt(course: Course) -> Outcome:
     if connector is None:
         return Returned(f"its server {entry.server} is no longer one of this worker's")
     course.place = course.tools.servers.take_back(entry.server, course.job.structure_hash)
+    course.may_be_posted = course.may_have_begun = True
     if not entry.posted and await _is_absent(connector, entry.prompt_id):
+        course.may_be_posted = course.may_have_begun = False
         return await _watch(course, await _post(course, work))
     log.info("job.found_again", prompt_id=entry.prompt_id, server=entry.server)
     course.to(Stage.QUEUED)
@@ -137,6 +139,7 @@ def _prompt(course: Course, work: Work, names: dict[str, str], mark: Mark) -> Pr
 
 
 async def _submit(course: Course, connector: Connector, prompt: Prompt) -> None:
+    course.may_be_posted = True
     try:
         await connector.submit(prompt)
     except Unavailable as error:
@@ -173,14 +176,16 @@ async def _watch(course: Course, prompt: Prompt) -> Outcome:
 def _tell(course: Course, heard: Queued | Progress | Preview) -> None:
     match heard:
         case Queued():
-            pass
+            course.may_have_begun = False
         case Progress():
+            course.may_have_begun = True
             course.to(Stage.RUNNING)
             course.fraction = heard.fraction
             course.tools.book.note(course.proof.dispatch_id, progress=heard.fraction, node=heard.node)
             reached("running")
             course.tools.reporter.progress(course.proof, heard)
         case Preview():
+            course.may_have_begun = True
             course.to(Stage.RUNNING)
             course.tools.reporter.preview(course.proof, heard)
 

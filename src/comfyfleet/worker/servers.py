@@ -92,6 +92,11 @@ class Servers:
         return found
 
     @property
+    def unwell(self) -> dict[str, str]:
+        """Those that get no more jobs until they were restarted, and why."""
+        return dict(self._places.aside)
+
+    @property
     def warm(self) -> tuple[str, ...]:
         return self._places.warm
 

@@ -15,7 +15,14 @@ from comfyfleet.workflows.payload import (
 from comfyfleet.workflows.properties import Property, PropertyType, check_value, read_properties
 from comfyfleet.workflows.propose import find_requirements, propose_output_node, propose_properties
 from comfyfleet.workflows.publish import publish_version, publish_workflow
-from comfyfleet.workflows.read import find_version, find_workflow, list_versions, list_workflows, require_active
+from comfyfleet.workflows.read import (
+    find_version,
+    find_workflow,
+    list_versions,
+    list_workflows,
+    require_active,
+    slugs_of,
+)
 from comfyfleet.workflows.register import (
     GRAPH_BYTES_MAX,
     add_version,
@@ -63,5 +70,6 @@ __all__ = [
     "read_properties",
     "require_active",
     "set_workflow_active",
+    "slugs_of",
     "use_version",
 ]

@@ -26,17 +26,20 @@ class MediaObject:
     media_type: str
     size_bytes: int
     content_hash: str | None = None  # SHA-256 of its bytes, where somebody has read them
+    is_users_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """An object that the graph needs, and the inputs its name goes to."""
+    """An object that the graph needs, and the inputs its name goes to. A worker keeps none that is the user's own: what
+    its owner deletes must be gone."""
 
     name: str
     path: str
     media_type: str
     size_bytes: int
     content_hash: str | None
+    is_users_own: bool
     is_primary_input: bool
     targets: tuple[tuple[str, str], ...]
 
@@ -47,6 +50,7 @@ class Asset:
             "media_type": self.media_type,
             "size_bytes": self.size_bytes,
             "content_hash": self.content_hash,
+            "is_users_own": self.is_users_own,
             "is_primary_input": self.is_primary_input,
             "targets": [{"node": node, "input_name": name} for node, name in self.targets],
         }
@@ -195,6 +199,7 @@ def list_assets(
                 media_type=held.media_type,
                 size_bytes=held.size_bytes,
                 content_hash=held.content_hash,
+                is_users_own=held.is_users_own,
                 is_primary_input=prop.is_primary_input,
                 targets=targets_of(graph, prop),
             )

@@ -1,5 +1,7 @@
 """Look workflows up."""
 
+from collections.abc import Collection
+
 from comfyfleet.db import ControlTx
 from comfyfleet.kernel.errors import InvalidInput, NotFound
 from comfyfleet.kernel.ids import WorkflowId
@@ -45,3 +47,8 @@ async def require_active(tx: ControlTx, slugs: list[str]) -> list[Workflow]:
 async def list_workflows(tx: ControlTx, request: PageRequest) -> Page[Workflow]:
     rows = await tx.all(sql.workflow_page(after=request.after, rows=request.rows))
     return Page.cut([Workflow.from_row(row) for row in rows], [row.id for row in rows], request)
+
+
+async def slugs_of(tx: ControlTx, ids: Collection[WorkflowId]) -> dict[WorkflowId, str]:
+    """Those that are there."""
+    return {row.id: row.slug for row in await tx.all(sql.slugs_of(sorted(ids)))} if ids else {}

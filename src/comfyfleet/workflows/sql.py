@@ -5,7 +5,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from comfyfleet.db.dialect import insert_once, now
+from comfyfleet.db.dialect import batch_rows, insert_once, now
 from comfyfleet.db.tables import workflow_versions, workflows
 from comfyfleet.kernel.ids import WorkflowId, new_id
 from comfyfleet.workflows.model import NewVersion, Version
@@ -22,12 +22,7 @@ def insert_workflow(new: NewVersion, *, slug: str, name: str) -> sa.Insert:
             name=name,
             is_active=True,
             version=1,
-            structure_hash=new.structure_hash,
-            properties=[each.as_json() for each in new.properties],
-            comfyui_workflow_path=new.path,
-            provider=new.provider,
-            expected_s=new.expected_s,
-            run_deadline_s=new.run_deadline_s,
+            **_of_version(new),
             created_at=now(),
         )
         .returning(*w.c)
@@ -58,17 +53,21 @@ def use_version(version: Version) -> sa.Update:
     return (
         sa.update(w)
         .where(w.c.id == version.workflow_id)
-        .values(
-            version=version.version,
-            structure_hash=version.structure_hash,
-            properties=[each.as_json() for each in version.properties],
-            comfyui_workflow_path=version.path,
-            provider=version.provider,
-            expected_s=version.expected_s,
-            run_deadline_s=version.run_deadline_s,
-        )
+        .values(version=version.version, **_of_version(version))
         .returning(*w.c)
     )
+
+
+def _of_version(version: NewVersion | Version) -> dict[str, Any]:
+    """What stands with a workflow of the version in force."""
+    return {
+        "structure_hash": version.structure_hash,
+        "properties": [each.as_json() for each in version.properties],
+        "comfyui_workflow_path": version.path,
+        "provider": version.provider,
+        "expected_s": version.expected_s,
+        "run_deadline_s": version.run_deadline_s,
+    }
 
 
 def hold_workflow(workflow_id: WorkflowId) -> sa.Select[Any]:
@@ -106,3 +105,8 @@ def workflow_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
 
 def set_active(workflow_id: WorkflowId, *, is_active: bool) -> sa.Update:
     return sa.update(w).where(w.c.id == workflow_id).values(is_active=is_active).returning(*w.c)
+
+
+def slugs_of(ids: list[WorkflowId]) -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
+    return sa.select(w.c.id, w.c.slug).join(b, b.c.id == w.c.id)

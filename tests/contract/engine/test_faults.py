@@ -107,6 +107,7 @@ async def test_a_prompt_hangs_through_an_interrupt_until_the_faults_are_cleared(
     [
         ("out_of_memory_at_node", "torch.OutOfMemoryError", "TIPS: "),
         ("cuda_error_at_node", "torch.AcceleratorError", "CUDA error"),
+        ("disk_full_at_node", "OSError", "No space left on device"),
         ("error_at_node", "RuntimeError", "must match the size"),
     ],
 )

@@ -9,6 +9,7 @@ from comfyfleet.db.notices import Notices
 from comfyfleet.desk.bell import CHANNEL
 from comfyfleet.desk.desk import LOOK_EVERY_S
 from comfyfleet.kernel.errors import Superseded, Unauthenticated
+from comfyfleet.upkeep import Elsewhere
 from tests.database.desk.shop import Shop, a_report, end, soon, until
 
 # Well before the look that would find it anyway.
@@ -61,6 +62,16 @@ async def test_a_hundred_jobs_queued_here_are_a_few_notices_and_wake_as_many_the
 async def _collect(notices: Notices, heard: list[str]) -> None:
     async for text in notices.listen():
         heard.append(text)
+
+
+async def test_a_replica_without_upkeep_calls_one_that_has_it(shop: Shop) -> None:
+    heard: list[tuple[str, str | None]] = []
+    for desk in shop.desks:
+        desk.on_called = lambda loop, pool: heard.append((loop, pool))
+    for _ in range(2):
+        Elsewhere(shop.desks[0]).wake("advance_runs", pool="main")
+    await until(lambda: len(heard) > 0)
+    assert heard == [("advance_runs", "main")]
 
 
 async def test_a_job_given_back_here_wakes_one_who_waits_there(shop: Shop) -> None:

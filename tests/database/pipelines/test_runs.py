@@ -274,6 +274,39 @@ async def test_a_gate_that_a_scorer_opens_waits_for_it_and_passes_the_others_ove
     ]
 
 
+async def test_a_person_who_wants_more_than_a_scorer_left_gets_them(studio: Studio) -> None:
+    run_id = await studio.start(variants=3, top=1, concurrency=9, approval=Approval("scorer", scorer="unique"))
+    await studio.work()
+    kept, *others = await studio.candidates(run_id)
+    async with studio.house.tenant_tx(studio.member.tenant) as tx:
+        over = [each.id for each in others]
+        await pipelines.approve_by_scorer(tx, run_id, 0, passed_over=over, scorer="unique")
+    await studio.approve(run_id, 0, top=1)
+    await studio.advance()
+    assert {row.parent_id for row in await studio.under_way()} == {kept.id}
+    await studio.approve(run_id, 0, top=3)
+    await studio.advance()
+    assert {row.parent_id for row in await studio.under_way()} == {kept.id, *over}
+    assert await studio.broken() == []
+
+
+async def test_a_run_of_which_nothing_may_go_on_fails_and_says_why(studio: Studio) -> None:
+    passed, rejected = [
+        await studio.start(variants=1, approval=Approval("scorer", scorer="unique")),
+        await studio.start(variants=1),
+    ]
+    await studio.work()
+    [one], [other] = await studio.candidates(passed), await studio.candidates(rejected)
+    async with studio.house.tenant_tx(studio.member.tenant) as tx:
+        await pipelines.approve_by_scorer(tx, passed, 0, passed_over=[one.id], scorer="unique")
+    await studio.say(pipelines.reject_candidate, other.id)
+    await studio.advance()
+    ends = [await studio.run(run_id) for run_id in (passed, rejected)]
+    assert [run.status for run in ends] == [RunStatus.FAILED] * 2
+    assert "a scorer passed it over" in str(ends[0].status_reason)
+    assert ends[1].status_reason == "Everything it made was rejected."
+
+
 async def test_a_gate_can_be_reopened_and_approved_again_with_more(studio: Studio) -> None:
     run_id = await studio.start(variants=2, concurrency=9)
     with pytest.raises(InvalidInput, match="no candidates"):

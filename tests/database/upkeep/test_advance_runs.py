@@ -2,6 +2,9 @@
 
 import random
 
+import pytest
+
+from comfyfleet import pipelines
 from comfyfleet.db.tables import pipeline_runs
 from comfyfleet.house import House
 from comfyfleet.upkeep import UpkeepRules, advance_runs, apply_settlements, loops_of, relay_submissions
@@ -43,3 +46,30 @@ async def test_a_tenant_in_trouble_stops_nobody_else(house: House) -> None:
     run_id = await sound.start()
     await advance_runs.tick(house, "main", rng=random.Random(1))
     assert [row.run_id for row in await sound.under_way()] == [run_id]
+
+
+async def test_a_run_that_somebody_holds_is_left_and_looked_at_again(house: House, engine: str) -> None:
+    if engine == "sqlite":
+        pytest.skip("SQLite has one writer at a time: nobody meets a run that is held")
+    studio = await Studio.open(house)
+    held, free = await studio.start(), await studio.start()
+    missed: list[None] = []
+
+    async def look() -> set[object]:
+        await advance_runs.tick(house, "main", rng=random.Random(1), on_missed=lambda: missed.append(None))
+        return {row.run_id for row in await studio.under_way()}
+
+    async with house.tenant_tx(studio.member.tenant) as tx:
+        await pipelines.pause_run(tx, held, studio.member.user.id)
+        assert (await look(), len(missed)) == ({free}, 1)
+    assert (await look(), len(missed)) == ({free}, 1), "paused by whoever held it"
+
+
+async def test_many_due_runs_of_one_tenant_hide_nobody_elses(house: House) -> None:
+    busy = await Studio.open(house)
+    runs = [await busy.start() for _ in range(3)]
+    late = await Studio.another(busy)
+    run_id = await late.start()
+    async with house.pool_tx("main", read_only=True) as tx:
+        assert [each.id for each in await pipelines.list_due(tx, rows=2)] == [runs[0], run_id]
+        assert {each.id for each in await pipelines.list_due(tx, rows=9)} == {*runs, run_id}

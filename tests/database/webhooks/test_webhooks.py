@@ -15,7 +15,8 @@ from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput, NotFound
 from comfyfleet.kernel.ids import DeliveryId, EndpointId, new_id
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.upkeep.deliver_webhooks import Courier
+from comfyfleet.kernel.secret import Secret
+from comfyfleet.upkeep.deliver_webhooks import EACH_TENANT_MAX, IN_FLIGHT_MAX, Courier
 from comfyfleet.webhooks import Delivery, DeliveryStatus, Endpoint, Sent, WebhookType
 from comfyfleet.webhooks.deliver import LEASE_S
 from comfyfleet.webhooks.endpoints import ENDPOINTS_MAX, TooManyEndpoints
@@ -184,13 +185,33 @@ async def test_one_that_hangs_holds_up_nobody_else(post: Post) -> None:
         await post.courier.finish()
 
 
+async def test_a_tenant_whose_receivers_all_hang_holds_up_no_other(post: Post, house: House) -> None:
+    """Jobs name URLs of their own, as many as they like."""
+    async with a_receiver(hangs=True) as slow, a_receiver() as quick:
+        async with post.tx() as tx:
+            urls = [f"{slow.url}/{number}" for number in range(IN_FLIGHT_MAX + 50)]
+            ids = [await webhooks.endpoint_of_url(tx, url, secret=Secret("whsec_" + "A" * 32)) for url in urls]
+            await webhooks.record_event(tx, WebhookType.JOB_QUEUED, new_id(), {}, at=AT, also_to=ids)
+        other = Post(house, await a_tenant(house), post.courier)
+        await other.endpoint(quick.url)
+        for _ in range(20):
+            await other.happen()
+        async with asyncio.timeout(20):
+            while len(quick.received) < 20:
+                await post.courier.tick()
+                await asyncio.sleep(0.01)
+        assert 0 < len(slow.received) < 2 * EACH_TENANT_MAX
+        slow.released.set()
+        await post.courier.finish()
+
+
 async def test_a_crash_while_sending_costs_a_second_delivery_and_never_the_delivery(
     post: Post, receiver: Receiver, clock: ManualClock
 ) -> None:
     endpoint = await post.endpoint(receiver.url)
     await post.happen()
     async with post.house.pool_tx(post.tenant.pool) as tx:
-        taken = await webhooks.take_due(tx, rows=10, each=4)
+        taken = await webhooks.take_due(tx, rows=10, each=4, each_tenant=4)
     assert await post.round() == 0
     clock.advance(LEASE_S + 1)
     assert await post.round() == 1
@@ -234,6 +255,20 @@ async def test_a_url_of_a_job_is_one_endpoint_that_is_in_no_list(post: Post, rec
     assert [each.url for each in listed] == [receiver.url + "/listed"]
     await post.round()
     assert [got.path for got in receiver.received] == ["/hook"]
+
+
+async def test_a_url_that_was_gone_is_told_of_the_next_job_that_names_it(post: Post, receiver: Receiver) -> None:
+    """It stands in no list, so nobody could switch it on."""
+    receiver.statuses = [410]
+    secrets = [Secret("whsec_" + letter * 32) for letter in "AB"]
+    for secret in secrets:
+        async with post.tx() as tx:
+            endpoint_id = await webhooks.endpoint_of_url(tx, receiver.url, secret=secret)
+            await webhooks.record_event(tx, WebhookType.JOB_QUEUED, new_id(), {}, at=AT, also_to=[endpoint_id])
+        await post.round()
+    assert len(receiver.received) == 2
+    # Signed with the secret that the tenant is shown now.
+    Webhook(secrets[1].reveal()).verify(receiver.received[1].body.decode(), receiver.received[1].headers)
 
 
 async def test_there_is_an_end_to_endpoints(post: Post) -> None:

@@ -26,7 +26,7 @@ def test_a_steps_folder_is_safe_whatever_it_is_called(name: str) -> None:
     "folder",
     [
         *("../etc", "a/../b", ".", "", "/", "/abs", "C:/x", "C:x", "a\\b", "con", "a/NUL.txt", "a.", " a", "a\x00b"),
-        *("a|b", "x" * 201, "ü" * 121),
+        *("a|b", "x" * 201, "ü" * 121, "COM¹", "lpt³.txt", "CONOUT$", "nul .png", "a\u202egnp", "a\x85", "a\ud800"),
     ],
 )
 def test_a_folder_that_would_lead_astray_is_refused(folder: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from comfyfleet.comfy.errors import ServerTimedOut, ServerUnreachable
 from comfyfleet.comfy.model import Cancelled, Completed, Failed, FailureClass, Returned
 from comfyfleet.comfy.verdict import ReturnReason
+from comfyfleet.kernel.errors import FleetError
 from comfyfleet.worker.failures import FailWith, GiveBack, ServerHealth, is_cuda_fault, report_error, report_outcome
 from comfyfleet.worker.poll_loop import Wish, wish_for
 
@@ -48,6 +49,24 @@ def test_a_provider_that_is_idle_is_asked_for_before_one_that_only_looks_ahead()
 )
 def test_an_outcome_has_one_report(outcome: Failed | Returned | Cancelled, report: FailWith | GiveBack) -> None:
     assert report_outcome(outcome) == report
+
+
+@pytest.mark.parametrize("reason", ["lost", "server_restarted", "never_queued", "unreachable"])
+def test_what_had_not_begun_when_its_server_went_costs_no_attempt(reason: str) -> None:
+    assert isinstance(report_outcome(Returned(reason), begun=False), GiveBack)
+    assert isinstance(report_outcome(Returned(reason), begun=True), FailWith)
+
+
+def test_that_nothing_says_how_it_ended_costs_one_whatever_was_heard() -> None:
+    assert isinstance(report_outcome(Returned(ReturnReason.UNPROVEN), begun=False), FailWith)
+
+
+@pytest.mark.parametrize(
+    "error", [ServerUnreachable("s", problem="cut"), ServerTimedOut("s", route="/upload/image", limit_s=1)]
+)
+def test_a_server_to_which_nothing_was_posted_has_run_nothing(error: FleetError) -> None:
+    assert isinstance(report_error(error, posted=False), GiveBack)
+    assert isinstance(report_error(error, posted=True), FailWith)
 
 
 def test_a_server_that_was_not_there_costs_no_attempt() -> None:

@@ -33,7 +33,7 @@ PROPERTIES = read_properties(
 )
 VERSION: Version = as_version(a_version(GRAPH, properties=PROPERTIES, output_node="9"))
 PICTURE = uuid4()
-FILE = MediaObject("tenants/t/files/f", "image/png", 12)
+FILE = MediaObject("tenants/t/files/f", "image/png", 12, "a" * 64, is_users_own=True)
 MASK = MediaObject("effects/e/m", "image/webp", 34, "c" * 64)
 
 
@@ -90,8 +90,8 @@ def test_a_seed_is_drawn_when_nobody_says_one_and_kept_when_somebody_does() -> N
 def test_files_become_assets_with_the_place_they_go_to() -> None:
     made = build({"prompt": "x"}, {"mask": "m"})
     assert made.assets == (
-        Asset("picture", FILE.path, "image/png", 12, None, is_primary_input=True, targets=(("5", "image"),)),
-        Asset("mask", MASK.path, "image/webp", 34, "c" * 64, is_primary_input=False, targets=(("6", "image"),)),
+        Asset("picture", FILE.path, "image/png", 12, "a" * 64, True, is_primary_input=True, targets=(("5", "image"),)),
+        Asset("mask", MASK.path, "image/webp", 34, "c" * 64, False, is_primary_input=False, targets=(("6", "image"),)),
     )
     # Not the file that the graph happened to name: nobody may take it for the user's.
     assert (made.graph["5"]["inputs"]["image"], made.graph["6"]["inputs"]["image"]) == ("", "")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -168,6 +169,26 @@ def test_an_owned_engine_is_started_survives_a_killed_worker_and_stops_with_the_
         assert worker.process.wait(60) == 0, worker.text
         assert not pid_file.exists()
     assert any(each["event"] == "comfyui.said" and "Engine on" in each["line"] for each in worker.events)
+
+
+def test_h11_an_owned_engine_is_restarted_after_two_server_faults_in_a_row(plant: Plant, tmp_path: Path) -> None:
+    """Its disk is full when pictures are saved; the second prompt stands behind the first and meets the same."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = f"{sys.executable} -m comfyfleet engine --port {port} --dir {tmp_path / 'engine'}"
+    with a_started_worker(plant, tmp_path, "--server", url, "--comfyui-command", command) as worker:
+        plant.waits(worker.is_well, "it polls")
+        [pid_file] = (tmp_path / "home/workers" / tmp_path.name).glob("*.pid")
+        first = pid_file.read_text()
+        ordered = httpx2.post(f"{url}/comfyfleet/faults", json={"prompts": {"disk_full_at_node": "9"}})
+        assert ordered.status_code == 200, ordered.text
+        jobs = [plant.order(seconds=1.0, seed=seed) for seed in (1, 2)]
+        plant.waits(lambda: pid_file.exists() and pid_file.read_text() != first, "it was started again")
+        plant.waits(worker.is_well, "and it is well")
+        [told] = [each for each in worker.events if each["event"] == "server.unhealthy"]
+        assert (told["restarts"], "No space left" in told["problem"]) == (True, True)
+        assert re.search(r"comfyfleet_worker_server_restarts_total\{.*\} 1", worker.metrics())
+    assert {row["reason"] for job_id in jobs for row in plant.attempts(job_id)} == {"server_fault"}
 
 
 def test_a_worker_that_never_reached_the_control_plane_stops_at_the_first_signal(plant: Plant, tmp_path: Path) -> None:

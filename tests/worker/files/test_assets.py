@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from comfyfleet.worker.assets import AssetCache, FolderInUse
@@ -203,7 +204,7 @@ async def test_a_jobs_files_come_together(
     cache: AssetCache, store: FarStore, transfer: Transfer, tmp_path: Path
 ) -> None:
     kept, own = an_asset(store, "mask"), an_asset(store, "clip", b"the user's own")
-    own = Asset(name="clip", url="/clip", size_bytes=own.size_bytes)
+    own = msgspec.structs.replace(own, is_users_own=True)
     work = tmp_path / "work"
     async with fetched_assets([own, kept], cache=cache, transfer=transfer, folder=work) as paths:
         assert paths["clip"].read_bytes() == b"the user's own"
@@ -211,6 +212,17 @@ async def test_a_jobs_files_come_together(
         assert paths["mask"].read_bytes() == store.objects["/mask"]
         assert await cache.shrink(0) == 0
     assert await cache.shrink(0) == 100 * KIB
+    assert own.content_hash not in cache
+
+
+async def test_a_users_file_that_is_not_what_was_uploaded_is_not_used(
+    cache: AssetCache, store: FarStore, transfer: Transfer, tmp_path: Path
+) -> None:
+    own = msgspec.structs.replace(an_asset(store, "clip", b"what was uploaded"), is_users_own=True)
+    store.objects["/clip"] = b"what was not said"
+    with pytest.raises(ContentMismatch, match="SHA-256"):
+        async with fetched_assets([own], cache=cache, transfer=transfer, folder=tmp_path / "work"):
+            raise AssertionError("it began")
 
 
 async def test_urls_that_ran_out_are_renewed_for_both_kinds(

@@ -47,9 +47,9 @@ def a_mark() -> Mark:
 def a_picture(folder: Path, shade: int, *, kept: bool = True) -> tuple[Asset, Path]:
     path = folder / f"{shade}"
     Image.new("L", (8, 8), shade).save(path, "PNG")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if kept else None
-    target = (Target(node="1", input_name="image"),)
-    return Asset(name="picture", url="", media_type="image/png", content_hash=digest, targets=target), path
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    told = {"content_hash": digest, "is_users_own": not kept, "targets": (Target(node="1", input_name="image"),)}
+    return Asset(name="picture", url="", media_type="image/png", **told), path
 
 
 async def run(server: SelfHosted, graph: dict[str, Any], mark: Mark) -> Completed:
@@ -145,3 +145,27 @@ async def test_a_half_written_file_of_our_name_is_not_taken_for_it(
     names = await inputs.place([asset], {"picture": path}, a_mark())
     assert (tmp_path / "comfyui" / "input" / names["picture"]).read_bytes() == path.read_bytes()
     await inputs.close()
+
+
+async def test_where_the_folder_is_the_servers_files_are_copied_there(
+    server: SelfHosted, cached: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    upload = server.upload
+
+    async def count(source: Path | bytes, *, name: str, **rest: Any) -> Any:
+        sent.append(name)
+        return await upload(source, name=name, **rest)
+
+    monkeypatch.setattr(server, "upload", count)
+    for comfyui_dir, sent_expected in ((tmp_path / "comfyui", 1), (tmp_path / "another", 3)):
+        sent.clear()
+        inputs = ServerInputs(server, folders=ServerFolders.of(comfyui_dir), cache_bytes_max=10**6)
+        for shade, kept in ((31, False), (32, True), (33, False)):
+            (asset, path), mark = a_picture(tmp_path, shade, kept=kept), a_mark()
+            names = await inputs.place([asset], {"picture": path}, mark)
+            await run(server, prepare_graph(Work(graph=GRAPH, assets=(asset,)), names, mark), mark)
+            assert (tmp_path / "comfyui" / "input" / names["picture"]).read_bytes() == path.read_bytes()
+        assert len(sent) == sent_expected
+        await inputs.close()
+    assert not [name for name in names_in(cached) if name.endswith(".part")]

@@ -86,7 +86,7 @@ function Section({ section, pathname }: { section: NavigationSection; pathname: 
             active={here}
             className={classes.place}
             leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
-            renderRoot={(props) => <Link to={to} aria-current={here ? "page" : undefined} {...props} />}
+            renderRoot={(props) => <Link to={to} activeOptions={{ exact: true }} aria-current={here ? "page" : undefined} {...props} />}
           />
         );
       })}

@@ -11,15 +11,22 @@ from comfyfleet.api.operator import (
     fleet_secrets,
     fleets,
     live,
+    overview,
+    settings,
     settlements,
     tenants,
+    timeline,
+    wallets,
     workers,
     workflows,
 )
 
 PARTS = (
+    overview,
+    timeline,
     tenants,
     credits,
+    wallets,
     fleets,
     fleet_secrets,
     workers,
@@ -30,6 +37,7 @@ PARTS = (
     settlements,
     audit,
     live,
+    settings,
 )
 
 

@@ -1,6 +1,6 @@
 """The queue, row by row: look, cancel, give another priority."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import Field
@@ -31,6 +31,16 @@ class DispatchDetailView(View):
     dispatch: DispatchView
     waits_because: str | None
     attempts: list[AttemptView]
+
+
+class RanView(View):
+    """What its worker gets: the graph with every value in its place but for files, which `assets` name by their path
+    in the store and the inputs they go to."""
+
+    graph: dict[str, Any]
+    properties: dict[str, Any]
+    assets: list[dict[str, Any]]
+    output_node: str | None
 
 
 class RetriedView(View):
@@ -71,6 +81,21 @@ async def get_dispatch(dispatch_id: DispatchId, house: TheHouse) -> DispatchDeta
     """One dispatch with every attempt at it."""
     async with house.control_tx(read_only=True) as tx:
         return await _detail(tx, dispatch_id)
+
+
+@router.get("/{dispatch_id}/graph", dependencies=SEE)
+async def get_ran_graph(dispatch_id: DispatchId, house: TheHouse) -> RanView:
+    """The graph it runs or ran, for whoever looks for a fault. 404 once its job was deleted or has expired."""
+    async with house.control_tx(read_only=True) as tx:
+        found = await dispatch.require_dispatch(tx, dispatch_id)
+    async with house.pool(found.pool).tenant_tx(found.tenant_id, read_only=True) as tenant:
+        payload = await jobs.read_payload(tenant, JobId(dispatch_id))
+    return RanView(
+        graph=payload["workflow"],
+        properties=payload["properties"],
+        assets=payload["assets"],
+        output_node=payload.get("output_node_id"),
+    )
 
 
 @router.post("/{dispatch_id}/cancel")

@@ -1,8 +1,10 @@
 """Effects: what users pick, made and shown by operators."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Self
 
+import anyio.to_thread
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
 from starlette.exceptions import HTTPException
@@ -10,14 +12,16 @@ from starlette.exceptions import HTTPException
 from comfyfleet import audit
 from comfyfleet.api.bodies import Body, RoomyRoute, View
 from comfyfleet.api.operator.policies import SEE, SLUG, Acting, Pages
+from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.policy import TheHouse, TheOptions
 from comfyfleet.api.properties import OpenPropertyView, Value
 from comfyfleet.audit import Action, Actor
 from comfyfleet.db import ControlTx
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import EffectId
+from comfyfleet.storage import ObjectKey
 from comfyfleet.workflows import MediaObject, effects
-from comfyfleet.workflows.effects import CREDITS_COST_MAX, EffectChange, NewEffect, Offer
+from comfyfleet.workflows.effects import CREDITS_COST_MAX, PREVIEW, EffectChange, NewEffect, Offer
 from comfyfleet.workflows.effects.assets import BEGINNINGS
 
 ASSET_ROOM_BYTES = 256 * 1024**2 + 1
@@ -56,7 +60,10 @@ class AssetView(View):
 
 
 class EffectView(View):
-    """`unavailable_because`: why it can make no jobs now; `misfit` says more. `properties`: what users may set."""
+    """`unavailable_because`: why it can make no jobs now; `misfit` says more. `properties`: what users may set.
+
+    `preview_url`: only where effects are read; works for some minutes.
+    """
 
     id: EffectId
     slug: str
@@ -65,6 +72,7 @@ class EffectView(View):
     workflow: str
     overrides: dict[str, Value]
     assets: dict[str, AssetView]
+    preview_url: str | None
     credits_cost: int
     is_published: bool
     unavailable_because: str | None
@@ -75,7 +83,7 @@ class EffectView(View):
     created_at: datetime
 
     @classmethod
-    def of(cls, offer: Offer) -> Self:
+    def of(cls, offer: Offer, *, preview_url: str | None = None) -> Self:
         effect = offer.effect
         return cls(
             id=effect.id,
@@ -85,6 +93,7 @@ class EffectView(View):
             workflow=offer.workflow.slug,
             overrides=dict(effect.overrides),
             assets={name: AssetView.of(asset) for name, asset in effect.assets.items()},
+            preview_url=preview_url,
             credits_cost=effect.credits_cost,
             is_published=effect.is_published,
             unavailable_because=offer.problem,
@@ -123,11 +132,11 @@ class EffectChangeBody(Body):
 
 
 @router.get("", dependencies=SEE)
-async def get_effects(house: TheHouse, page: Pages) -> EffectPage:
+async def get_effects(house: TheHouse, options: TheOptions, page: Pages) -> EffectPage:
     """All effects, newest first, published or not."""
     async with house.control_tx(read_only=True) as tx:
         found = await effects.list_offers(tx, page, published_only=False)
-    return EffectPage(effects=[EffectView.of(each) for each in found.rows], next_cursor=found.next_cursor)
+    return EffectPage(effects=await _shown(house, options, found.rows), next_cursor=found.next_cursor)
 
 
 @router.post("", status_code=201)
@@ -141,10 +150,11 @@ async def add_effect(body: NewEffectBody, house: TheHouse, actor: Acting) -> Eff
 
 
 @router.get("/{effect_slug}", dependencies=SEE)
-async def get_effect(effect_slug: EffectSlug, house: TheHouse) -> EffectView:
+async def get_effect(effect_slug: EffectSlug, house: TheHouse, options: TheOptions) -> EffectView:
     """One effect, with what it leaves to its users, and why it cannot be used, if so."""
     async with house.control_tx(read_only=True) as tx:
-        return EffectView.of(await effects.find_offer(tx, effect_slug))
+        found = await effects.find_offer(tx, effect_slug)
+    return (await _shown(house, options, [found]))[0]
 
 
 @router.patch("/{effect_slug}")
@@ -210,6 +220,23 @@ async def drop_asset(effect_slug: EffectSlug, asset_name: AssetName, house: TheH
     async with house.control_tx() as tx:
         await effects.drop_asset(tx, effect_slug, asset_name)
         return await _recorded(house, tx, actor, Action("effect.drop_asset", effect_slug, {"asset": asset_name}))
+
+
+async def _shown(house: House, options: ApiOptions, offers: Sequence[Offer]) -> list[EffectView]:
+    """In a thread: a page of signatures takes its time, and S3 may renew its credentials."""
+
+    def work() -> list[EffectView]:
+        return [EffectView.of(each, preview_url=_preview_url(house, options, each)) for each in offers]
+
+    return await anyio.to_thread.run_sync(work)
+
+
+def _preview_url(house: House, options: ApiOptions, offer: Offer) -> str | None:
+    preview = offer.effect.assets.get(PREVIEW)
+    if preview is None:
+        return None
+    key = ObjectKey(preview.path)
+    return house.store.presign_get(key, media_type=preview.media_type, expires_s=options.url_ttl_s).url
 
 
 async def _recorded(house: House, tx: ControlTx, actor: Actor, action: Action) -> EffectView:

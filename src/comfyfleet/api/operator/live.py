@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -15,6 +16,8 @@ from pydantic import BaseModel
 
 from comfyfleet import __version__
 from comfyfleet.api.health import Readiness, Readings
+from comfyfleet.api.operator.overview import Overviews, OverviewView
+from comfyfleet.api.operator.timeline import FleetWatch
 from comfyfleet.api.policy import OperatorCaller, TheHouse, is_still_valid
 from comfyfleet.api.stopping import Stopping
 from comfyfleet.audit import RecordedEvent, recent_block_events
@@ -26,6 +29,7 @@ from comfyfleet.tenants import Caller, Scope
 router = APIRouter()
 
 EVERY_S = 1.0
+OVERVIEW_EVERY = 2  # events
 CHECK_EVERY = 3  # events: a revoked key must not go on listening
 STARTED = time.monotonic()
 
@@ -45,10 +49,15 @@ async def live(
     request: Request, house: TheHouse, caller: Annotated[Caller, Depends(OperatorCaller(Scope.READ))]
 ) -> AsyncIterable[ServerSentEvent]:
     """Once a second: `status` of the server; `worker` events, as running jobs report them to this replica; `block`
-    events, as workers are kept from workflows. Ends when the server stops or the credential does."""
+    events, as workers are kept from workflows; `fleet`, where something changed: leases that were given or ended and
+    workers in another state, at whichever replica, in the form of the timeline. Every other second `overview`. Ends
+    when the server stops or the credential does."""
     stopping: Stopping = request.app.state.stopping
     readings: Readings = request.app.state.readings
+    watch: FleetWatch = request.app.state.fleet_watch
     reported, told = 0, set[UUID]()
+    await _look(watch, house)
+    seen = watch.number
     for number in itertools.count(1):
         if number % CHECK_EVERY == 0 and not await is_still_valid(house, caller):
             return
@@ -60,9 +69,28 @@ async def live(
             if change.id not in told:
                 told.add(change.id)
                 yield ServerSentEvent(event="block", data=_change(change))
+        await _look(watch, house)
+        for place, changed in watch.after(seen):
+            seen = place
+            yield ServerSentEvent(event="fleet", raw_data=changed)
+        if number % OVERVIEW_EVERY == 1 and (overview := await _overview(request, house)) is not None:
+            yield ServerSentEvent(event="overview", data=overview)
         if await stopping.pause(EVERY_S):
             yield ServerSentEvent(event="stopping", data={})
             return
+
+
+async def _look(watch: FleetWatch, house: House) -> None:
+    with suppress(DatabaseUnavailable):  # the status says so
+        await watch.look(house)
+
+
+async def _overview(request: Request, house: House) -> OverviewView | None:
+    overviews: Overviews = request.app.state.overviews
+    try:
+        return await overviews.read(house, request.app.state.readings)
+    except DatabaseUnavailable:
+        return None
 
 
 async def _block_changes(house: House) -> list[RecordedEvent]:

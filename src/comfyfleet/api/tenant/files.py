@@ -12,6 +12,7 @@ from comfyfleet import jobs, storage
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
+from comfyfleet.api.tenant.intake import Intake, take_in_file
 from comfyfleet.kernel.ids import FileId
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.media.model import POSTER_TYPE
@@ -180,14 +181,13 @@ async def renew_upload(file_id: FileId, caller: Writer, house: TheHouse, options
 
 @router.post("/{file_id}/confirm")
 async def confirm_file(file_id: FileId, body: ConfirmBody, caller: Writer, house: TheHouse) -> FileView:
-    """All bytes are there. For an upload in parts, name each part with the ETag its PUT was answered with."""
+    """All bytes are there. For an upload in parts, name each part with the ETag its PUT was answered with.
+
+    A picture or a film is looked at, as for a video."""
     parts = [UploadedPart(part.number, part.etag) for part in body.parts]
-    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
-        file = await storage.read_file(tx, file_id, caller.user_id)
-    if file.status is not FileStatus.STORED:
-        await storage.assemble_upload(house.store, file, parts)
-    async with house.tenant_tx(home_of(caller)) as tx:
-        return FileView.of(await storage.confirm_upload(tx, file_id, caller.user_id))
+    return FileView.of(
+        await take_in_file(house, Intake(home_of(caller), caller.user_id, file_id, parts, field="file_id"))
+    )
 
 
 @router.delete("/{file_id}", status_code=204, response_class=Response)

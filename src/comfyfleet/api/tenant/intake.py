@@ -1,4 +1,5 @@
-"""An upload becomes a video: found, looked at, given a poster, written down. The story of `POST /api/videos`."""
+"""An upload becomes a video: found, looked at, given a poster, written down. Or a file for another property: looked at,
+and no more. The stories of `POST /api/videos` and `POST /api/files/{id}/confirm`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,11 +40,7 @@ async def take_in(house: House, intake: Intake) -> Video:
     if known is not None:
         return known
     _require_taken(house, intake, file)
-    try:
-        looked = await _look(house, intake, file)
-    except (MediaRefused, UploadMismatch):
-        await _throw_away(house, intake, file)
-        raise
+    looked = await _look(house, intake, file)
     poster = await _keep_poster(house, intake, file, looked.poster)
     new = NewVideo(
         user_id=intake.user_id,
@@ -59,6 +56,23 @@ async def take_in(house: House, intake: Intake) -> Video:
         return await videos.create_video(tx, new)
 
 
+async def take_in_file(house: House, intake: Intake) -> File:
+    """For any other use. A picture or a film is looked at here too: a job may be given it for one of its properties.
+
+    The same upload again is the same file.
+    """
+    async with house.tenant_tx(intake.home, read_only=True) as tx:
+        file = await storage.read_file(tx, intake.file_id, intake.user_id)
+    if file.status is not FileStatus.STORED:
+        if file.media_type in MEDIA_TYPES:
+            _require_taken(house, intake, file)
+            await _look(house, intake, file)
+        else:
+            await storage.assemble_upload(house.store, file, intake.parts)
+    async with house.tenant_tx(intake.home) as tx:
+        return await storage.confirm_upload(tx, intake.file_id, intake.user_id)
+
+
 def _require_taken(house: House, intake: Intake, file: File) -> None:
     """A file that came by another door may be of any type and size; it is not thrown away for that."""
     rules = house.prober.rules
@@ -69,18 +83,22 @@ def _require_taken(house: House, intake: Intake, file: File) -> None:
 
 
 async def _look(house: House, intake: Intake, file: File) -> Looked:
-    if file.status is not FileStatus.STORED:
-        await storage.assemble_upload(house.store, file, intake.parts)
-    return await house.prober.probe(
-        partial(house.store.read_range, file.key),
-        size_bytes=file.size_bytes,
-        media_type=file.media_type,
-        field=intake.field,
-    )
+    try:
+        if file.status is not FileStatus.STORED:
+            await storage.assemble_upload(house.store, file, intake.parts)
+        return await house.prober.probe(
+            partial(house.store.read_range, file.key),
+            size_bytes=file.size_bytes,
+            media_type=file.media_type,
+            field=intake.field,
+        )
+    except (MediaRefused, UploadMismatch):
+        await _throw_away(house, intake, file)
+        raise
 
 
 async def _throw_away(house: House, intake: Intake, file: File) -> None:
-    """A file that was stored before is its owner's, whatever it is; an upload for a video that is none is not."""
+    """A file that was stored before is its owner's, whatever it is; an upload that is not what it says is not."""
     if file.status is FileStatus.STORED:
         return
     async with house.tenant_tx(intake.home) as tx:

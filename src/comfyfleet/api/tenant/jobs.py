@@ -10,12 +10,12 @@ from comfyfleet.api.background import wake_webhooks
 from comfyfleet.api.bodies import Body, View, is_plain_text, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
 from comfyfleet.api.tenant.job_views import JobView, view_jobs
-from comfyfleet.api.tenant.ordering import Wanted, cancel, order, rules_for, wake_after
+from comfyfleet.api.tenant.ordering import Wanted, cancel, order, retry, wake_after
 from comfyfleet.jobs import JobStatus
 from comfyfleet.kernel.errors import InvalidInput
-from comfyfleet.kernel.ids import EffectId, JobId, VideoId
+from comfyfleet.kernel.ids import EffectId, JobId, UserId, VideoId
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.tenants import Caller, Scope
+from comfyfleet.tenants import Caller, Home, Scope
 
 router = APIRouter(prefix="/ai-jobs", tags=["jobs"])
 
@@ -43,6 +43,18 @@ class OrderBody(Body):
             if not is_plain_text(name) or (isinstance(each, str) and not is_plain_text(each)):
                 raise ValueError(f"{name!r:.100} holds a NUL or half a character")
         return value
+
+    def wanted(self, home: Home, user_id: UserId, effect: str | EffectId) -> Wanted:
+        return Wanted(
+            home,
+            user_id,
+            effect,
+            properties=self.properties,
+            video_id=self.video_id,
+            idempotency_key=self.idempotency_key,
+            priority=self.priority,
+            webhook_url=self.webhook_url,
+        )
 
 
 class NewJobBody(OrderBody):
@@ -74,17 +86,7 @@ class WebhookSecretView(View):
 async def create_job(body: NewJobBody, request: Request, caller: Writer, house: TheHouse) -> JobView:
     """Order an effect. Its price is set aside now, and comes back unless the job completes."""
     home = home_of(caller)
-    wanted = Wanted(
-        home,
-        caller.user_id,
-        body.named(),
-        properties=body.properties,
-        video_id=body.video_id,
-        idempotency_key=body.idempotency_key,
-        priority=body.priority,
-        webhook_url=body.webhook_url,
-    )
-    placed = await order(house, wanted)
+    placed = await order(house, body.wanted(home, caller.user_id, body.named()))
     wake_after(request, house, placed, home.pool)
     return JobView.of(placed.job)
 
@@ -136,10 +138,7 @@ async def cancel_job(job_id: JobId, request: Request, caller: Writer, house: The
 async def retry_job(job_id: JobId, body: RetryBody, request: Request, caller: Writer, house: TheHouse) -> JobView:
     """The same again, as a new job at the same price. The old one stays as it is."""
     home = home_of(caller)
-    async with house.tenant_tx(home) as tx:
-        placed = await jobs.retry_order(
-            tx, job_id, caller.user_id, idempotency_key=body.idempotency_key, rules=rules_for(house, home)
-        )
+    placed = await retry(house, home, job_id, caller.user_id, body.idempotency_key)
     wake_after(request, house, placed, home.pool)
     return JobView.of(placed.job)
 

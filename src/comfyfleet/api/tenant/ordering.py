@@ -89,6 +89,31 @@ async def ordered_before(house: House, wanted: Wanted) -> Job | None:
         return await jobs.find_ordered(tx, wanted.user_id, wanted.idempotency_key, wanted.digest)
 
 
+async def retry(house: House, home: Home, job_id: JobId, user_id: UserId, idempotency_key: str | None) -> Placed:
+    """As an order: what was tried again under the same key is given again; else the effect must be there to be had."""
+    try:
+        await require_offered(house, home, job_id, user_id)
+    except FleetError:
+        async with house.tenant_tx(home, read_only=True) as tx:
+            before = await jobs.find_retried(tx, job_id, user_id, idempotency_key)
+        if before is None:
+            raise
+        return Placed(before, replayed=True)
+    async with house.tenant_tx(home) as tx:
+        return await jobs.retry_order(
+            tx, job_id, user_id, idempotency_key=idempotency_key, rules=rules_for(house, home)
+        )
+
+
+async def require_offered(house: House, home: Home, job_id: JobId, user_id: UserId) -> None:
+    """A job of what is switched off would wait, paid for, until its time is over. Raises EffectUnavailable."""
+    async with house.tenant_tx(home, read_only=True) as tx:
+        job = await jobs.read_job(tx, job_id, user_id)
+    if job.effect_id is not None:
+        async with house.control_tx(read_only=True) as control:
+            await effects.take_offer(control, job.effect_id)
+
+
 def wake_after(request: Request, house: House, placed: Placed, pool: str) -> None:
     """Whoever carries it on, and whoever watches its user's jobs."""
     if not placed.replayed:

@@ -32,7 +32,7 @@ from comfyfleet.pipelines import (
     RunStatus,
     RunStep,
 )
-from comfyfleet.pipelines.model import STEPS_MAX, TOP_MAX, VARIANTS_MAX, ApprovalKind, SeedPolicy
+from comfyfleet.pipelines.model import SCORERS, STEPS_MAX, TOP_MAX, VARIANTS_MAX, ApprovalKind, SeedPolicy
 from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter(prefix="/pipeline-runs", tags=["pipeline runs"])
@@ -54,7 +54,7 @@ class ApprovalBody(Body):
 
     kind: ApprovalKind = "person"
     after: Annotated[int | None, Field(ge=1, le=10**6)] = None
-    scorer: Annotated[str | None, Field(max_length=100)] = None
+    scorer: Annotated[str | None, Field(max_length=100, description=f"One of {', '.join(SCORERS)}.")] = None
 
 
 class NewRunBody(Body):
@@ -369,6 +369,7 @@ async def retry_run_job(
     """Try a failed job again: same graph, same seed, same place. The failure counts against nobody any more."""
     home = home_of(caller)
     rules = ordering.rules_for(house, home)
+    await ordering.require_offered(house, home, job_id, caller.user_id)
     async with house.tenant_tx(home) as tx:
         job = await pipelines.retry_run_job(tx, run_id, job_id, caller.user_id, rules=rules)
     house.live.changed(job.id, user_id=caller.user_id)

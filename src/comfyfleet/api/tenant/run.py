@@ -20,7 +20,7 @@ from comfyfleet.api.tenant.effects import EffectSlug
 from comfyfleet.api.tenant.inbox import Inbox
 from comfyfleet.api.tenant.intake import Intake, take_in
 from comfyfleet.api.tenant.job_views import JobView, view_jobs
-from comfyfleet.api.tenant.ordering import Wanted, order, ordered_before, wake_after
+from comfyfleet.api.tenant.ordering import order, ordered_before, wake_after
 from comfyfleet.api.tenant.run_request import FILE, Asked, RunBody, read_asked
 from comfyfleet.house import House
 from comfyfleet.jobs import Placed
@@ -124,16 +124,7 @@ async def run_effect(
 async def _place(house: House, home: Home, caller: Caller, effect: str, asked: Asked, inbox: Inbox) -> Placed:
     """Sent again under the same key with the same files, it gets the first answer, and what it brought goes."""
     body = asked.body
-    wanted = Wanted(
-        home,
-        caller.user_id,
-        effect,
-        properties=body.properties,
-        video_id=body.video_id,
-        idempotency_key=body.idempotency_key,
-        priority=body.priority,
-        webhook_url=body.webhook_url,
-    )
+    wanted = body.wanted(home, caller.user_id, effect)
     if not asked.sums and body.file_id is None:
         return await order(house, wanted)
     wanted = replace(wanted, given_digest=jobs.digest_request(wanted.digest, asked.sums, body.file_id))

@@ -22,6 +22,8 @@ async def heartbeat(call: Call) -> wire.HeartbeatReply:
     said, worker = await identified(call, wire.Heartbeat)
     desk = call.house.desk
     desk.presence.note(worker.id, current_load=said.current_load)
+    if said.capabilities:
+        await desk.change_capabilities(worker, said.capabilities)
     leases = _leases(said)
     beats = [Beat(proof(worker, each), each.provider_job_id, each.service_status) for each in leases]
     extended = await desk.heartbeat(beats)

@@ -128,6 +128,13 @@ dispatch_attempts = sa.Table(
     sa.Column("answered_status", sa.Text(), nullable=True),
     # What a worker did lately, for operators.
     sa.Index("ix_dispatch_attempts_worker", "worker_id", "granted_at"),
+    # What ended lately, for operators. Only of those that ended: to begin an attempt does not touch it.
+    sa.Index(
+        "ix_dispatch_attempts_ended",
+        "ended_at",
+        sqlite_where=sa.text("ended_at IS NOT NULL"),
+        postgresql_where=sa.text("ended_at IS NOT NULL"),
+    ),
     # A double lease becomes an error instead of a silent fault.
     sa.Index(
         "uq_dispatch_attempts_one_open",

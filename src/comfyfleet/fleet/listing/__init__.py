@@ -1,6 +1,7 @@
 """Operators look: who works, on what, since when."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 from comfyfleet.db import ControlTx
@@ -19,10 +20,14 @@ __all__ = [
     "ListedWorker",
     "WorkerDetail",
     "WorkerFilter",
+    "count_workers",
+    "list_roster",
     "list_workers",
     "show_fleet",
     "show_worker",
 ]
+
+ROSTER_MAX = 2_000
 
 Source = Literal["fleet", "own"]
 
@@ -33,6 +38,15 @@ async def list_workers(tx: ControlTx, request: PageRequest, wanted: WorkerFilter
         sql.worker_page(after=request.after, rows=request.rows, status=wanted.status, fleet_id=wanted.fleet_id)
     )
     return Page.cut([ListedWorker.from_row(row) for row in rows], [row.id for row in rows], request)
+
+
+async def list_roster(tx: ControlTx, *, since: datetime, rows: int = ROSTER_MAX) -> list[ListedWorker]:
+    """By name: those that are there, and those that were since then."""
+    return [ListedWorker.from_row(row) for row in await tx.all(sql.roster(since=since, rows=rows))]
+
+
+async def count_workers(tx: ControlTx) -> dict[WorkerStatus, int]:
+    return {WorkerStatus(row.status): row.workers for row in await tx.all(sql.counts())}
 
 
 async def show_worker(tx: ControlTx, worker_id: str) -> WorkerDetail:

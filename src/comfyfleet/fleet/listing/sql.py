@@ -1,5 +1,6 @@
 """Statements by which operators see fleets and workers."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from comfyfleet.db.tables import (
     worker_workflows,
     workflows,
 )
-from comfyfleet.fleet.lifecycle import WorkerStatus
+from comfyfleet.fleet.lifecycle import LIVE, WorkerStatus
 from comfyfleet.kernel.ids import FleetId, WorkerId
 
 f, w, a = comfyui_fleets, comfyui_workers, comfyui_workflow_fleets
@@ -26,6 +27,16 @@ def worker_page(
     for column, wanted in ((w.c.status, status), (w.c.fleet_id, fleet_id)):
         page = page.where(column == wanted) if wanted is not None else page
     return page.where(w.c.id < after) if after else page
+
+
+def roster(*, since: datetime, rows: int) -> sa.Select[Any]:
+    """Those that are there, and those that were since then."""
+    live = w.c.status.in_([*LIVE])
+    return _workers().where(sa.or_(live, w.c.last_seen_at >= since)).order_by(w.c.worker_id).limit(rows)
+
+
+def counts() -> sa.Select[Any]:
+    return sa.select(w.c.status, sa.func.count().label("workers")).group_by(w.c.status)
 
 
 def worker_by_name(worker_id: str) -> sa.Select[Any]:

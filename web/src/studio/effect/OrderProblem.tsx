@@ -12,7 +12,7 @@ export function OrderProblem({ problem, again }: { problem: unknown; again: () =
   const fault = faultOf(problem);
   const installation = useInstallation();
   if (fault.code === "insufficient_tokens") {
-    const { required_tokens: required, balance } = fault.details as { required_tokens?: number; balance?: number };
+    const { required_tokens: required, available_tokens: balance } = fault.details as { required_tokens?: number; available_tokens?: number };
     const has = balance === undefined ? "" : ` You have ${tokensText(balance)}.`;
     const way = installation?.get_tokens_text ?? (installation?.get_tokens_url ? "" : "Ask whoever runs this installation for more.");
     const said = `This needs ${tokensText(required ?? 0)}.${has} ${way}`.trim();

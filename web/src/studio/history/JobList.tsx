@@ -41,7 +41,7 @@ function Row({ job, name }: { job: JobView; name: string }) {
   const output = job.outputs.find((each) => each.is_primary) ?? job.outputs[0];
   return (
     <Link to="/jobs/$jobId" params={{ jobId: job.id }} className={classes.row}>
-      <div className={classes.picture}>{output && <Media url={output.url} mimeType={output.mime_type} alt="" />}</div>
+      <div className={classes.picture}>{output && <Media url={output.thumb_url ?? output.url} mimeType={output.thumb_url ? "image/webp" : output.mime_type} alt="" />}</div>
       <div className={classes.words}>
         <Text fw={600} truncate>{name}</Text>
         <Text size="sm" className="quiet" truncate>{said(job)}</Text>

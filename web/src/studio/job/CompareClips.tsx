@@ -66,7 +66,7 @@ export function CompareClips({ before, after }: { before: string; after: string 
         <ActionIcon size="lg" radius="xl" aria-label={playing ? "Pause" : "Play"} onClick={toggle}>
           {playing ? <IconPlayerPause size={18} /> : <IconPlayerPlay size={18} />}
         </ActionIcon>
-        <Slider flex={1} value={time.now} max={time.whole || 1} step={0.01} label={null} onChange={seek} thumbProps={{ "aria-label": "Where in the clip" }} />
+        <Slider flex={1} value={time.now} max={time.whole || 1} step={0.01} label={null} onChange={seek} thumbLabel="Where in the clip" />
         <Text size="xs" className="numbers">{clock(time.now)} / {clock(time.whole)}</Text>
         <ActionIcon variant="subtle" color="gray" aria-label={muted ? "Sound on" : "Sound off"} onClick={() => setMuted(!muted)}>
           {muted ? <IconVolumeOff size={18} /> : <IconVolume size={18} />}

@@ -1,0 +1,181 @@
+"""The operator's console, in a real browser before a real fleet: engine, worker, jobs that run."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import DEMO, PASSWORD, ROOT, Studio, Watched
+
+PAINT = ROOT / "examples" / "paint.json"
+RUNS_WITHIN_MS = 60_000
+
+
+def order(studio: Studio, effect: str) -> str:
+    """A job of the demo's user, by the API as a studio would."""
+    with httpx2.Client(base_url=studio.server.url, timeout=30) as client:
+        login = client.post("/api/auth/login", json={"email": DEMO, "password": PASSWORD})
+        assert login.status_code == 200, login.text
+        cookie = {"Cookie": login.headers["set-cookie"].split(";")[0], "Origin": studio.server.url}
+        found = client.get(f"/api/effects/{effect}", headers=cookie).json()
+        said = {"effect_id": found["id"], "properties": {}, "idempotency_key": f"console-{effect}"}
+        made = client.post("/api/ai-jobs", json=said, headers=cookie)
+        assert made.status_code in (200, 201, 202), made.text
+        job: dict[str, Any] = made.json()
+        return str(job.get("id") or job["job"]["id"])
+
+
+def go(page: Page, label: str) -> None:
+    page.get_by_role("navigation", name="Main").get_by_role("link", name=label, exact=True).click()
+    expect(page.get_by_role("heading", level=1, name=label)).to_be_visible()
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    return Path(shutil.copy(PAINT, tmp_path / "My new painting.json"))
+
+
+def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watched, studio: Studio, graph: Path) -> None:
+    page = operator.page
+    page.goto(f"{studio.url}/console")
+    go(page, "Workflows")
+    page.get_by_role("link", name="Import a graph").click()
+    page.get_by_label("Or paste it").fill('{"nodes": [], "links": []}')
+    page.get_by_role("button", name="Look at it").click()
+    expect(page.get_by_role("alert")).to_contain_text("Export (API)")
+    page.set_input_files("input[type=file]", graph)
+    expect(page.get_by_label("Slug")).to_have_value("my-new-painting")
+    expect(page.get_by_text("What users may set")).to_be_visible()
+    page.get_by_label("Users may set Steps").or_(page.get_by_label("Users may set steps")).uncheck(force=True)
+    page.get_by_role("button", name="Register").click()
+    expect(page.get_by_role("heading", level=1, name="My new painting")).to_be_visible()
+    expect(page.locator(".react-flow__node")).to_have_count(2)
+
+    page.get_by_role("link", name="Make an effect").click()
+    page.get_by_label("Name", exact=True).fill("Night painting")
+    page.get_by_label("Price in tokens").fill("2")
+    expect(page.get_by_role("heading", name="The form")).to_be_visible()
+    page.get_by_role("button", name="Make the effect").click()
+    expect(page.get_by_role("heading", level=1, name="Night painting")).to_be_visible()
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_text("published", exact=True)).to_be_visible()
+    expect(page.get_by_text("Users see Night painting now.")).to_be_visible()
+
+    job = order(studio, "night-painting")
+    go(page, "Dispatches")
+    page.locator(f'a[href$="{job}"]').click()
+    expect(page.get_by_text("completed", exact=True).first).to_be_visible(timeout=RUNS_WITHIN_MS)
+    page.get_by_role("button", name="Payload: what its worker gets").click()
+    expect(page.get_by_label("Payload", exact=True)).to_contain_text("FleetPaint")
+    operator.picture("console-dispatch")
+
+    go(page, "Timeline")
+    page.get_by_role("button", name="Attempts in this time, as a table").click()
+    expect(page.get_by_role("table").get_by_text("my-new-painting").first).to_be_visible()
+    click_block(page)
+    expect(page).to_have_url(re.compile(r"/console/dispatches/[0-9a-f-]{36}$"))
+
+    go(page, "Audit log")
+    row = page.get_by_role("row").filter(has_text="effect: publish").filter(has_text="night-painting")
+    expect(row).to_contain_text("operator@localhost")
+    operator.require_calm(but=("422",))
+
+
+def click_block(page: Page) -> None:
+    """Where the canvas says that something is under the pointer: as people find it."""
+    canvas = page.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    for back in range(4, 700, 2):
+        page.mouse.move(box["x"] + box["width"] - back, box["y"] + 36)
+        if canvas.evaluate("each => each.style.cursor") == "pointer":
+            expect(page.get_by_text("Outcome")).to_have_count(2)  # the card and the table
+            page.mouse.down()
+            page.mouse.up()
+            return
+    raise AssertionError("no block on the line of the worker")
+
+
+def test_a_worker_is_drained_and_taken_back(operator: Watched, studio: Studio) -> None:
+    page = operator.page
+    page.goto(f"{studio.url}/console")
+    expect(page.get_by_role("region", name="Health").or_(page.get_by_label("Health"))).to_contain_text("Healthy")
+    go(page, "Workers")
+    page.get_by_role("table").get_by_role("link", name="up").click()
+    page.get_by_role("button", name="Drain").click()
+    expect(page.get_by_text("draining", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("approved", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Drain").click()
+    page.get_by_role("button", name="Undrain").click()
+    expect(page.get_by_text("approved", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("dialog")).to_contain_text("cannot be undone")
+    page.get_by_role("button", name="Keep").click()
+    page.get_by_role("link", name="demo-paint", exact=True).click()
+    expect(page.get_by_role("heading", level=1, name="Painting")).to_be_visible()
+
+    page.goto(f"{studio.url}/console/add-worker")
+    page.get_by_role("button", name="Make a secret").click()
+    line = page.get_by_text(re.compile(r"COMFYFLEET_FLEET_SECRET=\S+ comfyfleet worker --control-plane"))
+    expect(line).to_be_visible()
+    expect(line).not_to_contain_text("paste")
+    operator.require_calm()
+
+
+def test_tokens_are_credited_and_settings_show_no_secret(operator: Watched, studio: Studio) -> None:
+    page = operator.page
+    page.goto(f"{studio.url}/console/tenants")
+    page.get_by_role("link", name="Demo", exact=True).click()
+    page.get_by_role("button", name=f"Wallet of {DEMO}").click()
+    page.get_by_label("Tokens", exact=True).fill("250")
+    page.get_by_role("button", name="Credit").click()
+    expect(page.get_by_role("table", name="Ledger")).to_contain_text("+250")
+    page.keyboard.press("Escape")
+    go(page, "Settings")
+    page.get_by_label("Search settings").fill("secret_key")
+    expect(page.get_by_role("table")).to_contain_text("not set")
+    go(page, "Blocks")
+    expect(page.get_by_text("No blocks")).to_be_visible()
+    operator.require_calm()
+
+
+PAGES = (
+    "",
+    "/timeline",
+    "/workers",
+    "/workers/up",
+    "/add-worker",
+    "/fleets",
+    "/dispatches",
+    "/blocks",
+    "/workflows",
+    "/workflows/new",
+    "/workflows/demo-paint",
+    "/effects",
+    "/effects/paint",
+    "/effects/new",
+    "/tenants",
+    "/audit-log",
+    "/settings",
+)
+
+
+def test_every_page_fits_every_screen_and_is_accessible(operator: Watched, studio: Studio) -> None:
+    """The smallest and the largest screen here; all widths of all pages are kept by `make screenshots`."""
+    page = operator.page
+    for path in PAGES:
+        page.goto(f"{studio.url}/console{path}")
+        page.wait_for_load_state("load")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.locator("[aria-busy=true]")).to_have_count(0)
+        for scheme, width in (("dark", 390), ("light", 1280)):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+            page.set_viewport_size({"width": width, "height": 900})
+            operator.require_accessible(f"{path} {width} {scheme}")
+    operator.require_calm()

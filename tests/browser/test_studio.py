@@ -1,0 +1,378 @@
+"""A user's way through the studio: from the link that `up` prints to a downloaded result, and what can go wrong."""
+
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from PIL import Image
+from playwright.sync_api import FilePayload, Page, expect
+
+from comfyfleet.demo.samples import draw_clip
+from tests.browser.conftest import DEMO, PASSWORD, Studio, Watched
+from tests.made_media import a_picture
+
+JOB_WITHIN_MS = 90_000
+NAMES = {"image/png": "a lake.png", "application/pdf": "terms.pdf"}
+
+
+def a_file(content: bytes, media_type: str = "image/png", name: str | None = None) -> FilePayload:
+    return FilePayload(name=name or NAMES[media_type], mimeType=media_type, buffer=content)
+
+
+@pytest.fixture(scope="session")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return draw_clip(tmp_path_factory.mktemp("clip") / "a city.mp4")
+
+
+def choose(page: Page, file: FilePayload | Path) -> None:
+    page.locator("input[type=file]").set_input_files(file)
+
+
+def start(page: Page) -> None:
+    page.get_by_role("button", name="Start").click()
+
+
+def wait_for_result(page: Page) -> None:
+    expect(page.get_by_role("link", name="Download")).to_be_visible(timeout=JOB_WITHIN_MS)
+
+
+def balance(page: Page) -> int:
+    shown = page.get_by_role("banner").get_by_role("link", name="tokens").inner_text()
+    return int(shown.split()[0].replace(",", ""))
+
+
+def test_from_the_link_that_up_prints_to_a_downloaded_result(studio: Studio, watched: Watched) -> None:
+    page = watched.page
+    found = re.search(r"open the studio:  http://\S+?(/enter#token=\S+)", studio.server.out)
+    assert found is not None
+    page.goto(studio.url + found[1])
+    expect(page.get_by_role("heading", name="Effects")).to_be_visible()
+    before = balance(page)
+    page.get_by_role("link", name="Painting").click()
+    page.get_by_label("What to paint").fill("dunes at sunset")
+    start(page)
+    expect(page).to_have_url(re.compile("/jobs/"))
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    wait_for_result(page)
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download").click()
+    with Image.open(saved.value.path()) as opened:
+        assert opened.size == (768, 512)
+    expect(page.get_by_text("dunes at sunset")).to_be_visible()
+    assert balance(page) == before - 3
+    page.get_by_role("link", name="Wallet").click()
+    expect(page.get_by_role("cell", name="Set aside for a job").first).to_be_visible()
+    page.get_by_role("link", name="History", exact=True).click()
+    expect(page.get_by_role("listitem").filter(has_text="dunes at sunset")).to_contain_text("completed")
+    watched.require_calm()
+    assert watched.hosts - {""} == {f"localhost:{studio.server.port}"}
+
+
+def test_a_picture_before_and_after(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    page.goto(f"{studio.url}/effects/glow")
+    choose(page, a_file(a_picture(width=300, height=200)))
+    expect(page.get_by_alt_text("Your file a lake.png")).to_be_visible()
+    start(page)
+    wait_for_result(page)
+    expect(page.get_by_alt_text("Before")).to_be_visible()
+    line = page.get_by_role("slider", name="How much of the picture before is shown")
+    line.focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowLeft")
+    expect(line).to_have_value("40")
+    assert "60%" in str(page.get_by_alt_text("Before").get_attribute("style"))
+    demo.require_calm(but=("content-length",))
+
+
+def test_a_clip_is_made_step_by_step_survives_a_reload_and_plays_in_time(
+    studio: Studio, demo: Watched, clip: Path
+) -> None:
+    page = demo.page
+    page.goto(f"{studio.url}/effects/painted-film")
+    choose(page, clip)
+    start(page)
+    expect(page.get_by_text(re.compile(r"step \d+ of \d+"))).to_be_visible(timeout=JOB_WITHIN_MS)
+    expect(page.get_by_text("estimate", exact=True)).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("heading", name="Painted film")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^\d+%$"))).to_be_visible()
+    wait_for_result(page)
+    page.get_by_role("button", name="Play").click()
+    times = "() => [...document.querySelectorAll('video')].map((each) => each.currentTime)"
+    page.wait_for_function("() => document.querySelector('video').currentTime > 0.5")
+    page.get_by_role("button", name="Pause").click()
+    after, before = page.evaluate(times)
+    assert abs(after - before) < 0.25
+    page.get_by_role("slider", name="Where in the clip").press("Home")
+    page.wait_for_function("() => [...document.querySelectorAll('video')].every((each) => each.currentTime < 0.05)")
+    demo.require_calm(but=("content-length",))
+
+
+def test_a_job_is_cancelled_and_tried_again(studio: Studio, demo: Watched, clip: Path) -> None:
+    page = demo.page
+    page.goto(f"{studio.url}/effects/painted-film")
+    before = balance(page)
+    choose(page, clip)
+    start(page)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("It was stopped before it was done.")).to_be_visible(timeout=JOB_WITHIN_MS)
+    expect(page.get_by_role("banner").get_by_role("link", name="tokens")).to_contain_text(f"{before:,}")
+    cancelled = page.url
+    page.get_by_role("button", name="Try again").click()
+    expect(page).not_to_have_url(cancelled)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("button", name="Try again")).to_be_visible(timeout=JOB_WITHIN_MS)
+    demo.require_calm(but=("content-length",))
+
+
+def test_files_that_cannot_be_taken_are_refused_in_words(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    page.goto(f"{studio.url}/effects/glow")
+    start(page)
+    expect(page.get_by_text("Choose a picture first.")).to_be_visible()
+    choose(page, a_file(b"%PDF-1.7", "application/pdf"))
+    expect(
+        page.get_by_text("This is not a picture that can be used here. Choose PNG, JPEG, WebP, GIF.")
+    ).to_be_visible()
+    choose(page, a_file(b"x" * 1_500_000))
+    expect(page.get_by_text("This file is too large: 1.4 MB. The most is 977 KB.")).to_be_visible()
+    # What only looking at it tells: a name and a type prove nothing.
+    choose(page, a_file(b"this is no picture at all"))
+    start(page)
+    expect(page.get_by_role("alert")).to_contain_text("the file")
+    expect(page).to_have_url(re.compile("/effects/glow"))
+    demo.require_calm(but=("content-length", "422"))
+
+
+def test_an_upload_that_is_interrupted_goes_on_when_asked_to(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    page.goto(f"{studio.url}/effects/glow")
+    choose(page, a_file(a_picture()))
+    page.route("**/objects/**", lambda route: route.abort() if route.request.method == "PUT" else route.continue_())
+    start(page)
+    expect(page.get_by_role("alert")).to_contain_text("The upload was interrupted.", timeout=30_000)
+    page.unroute("**/objects/**")
+    page.get_by_role("button", name="Try again").click()
+    wait_for_result(page)
+    demo.require_calm(but=("content-length", "ERR_FAILED"))
+
+
+def test_without_tokens_the_way_to_more_is_shown(studio: Studio, demo: Watched) -> None:
+    tenant = next(each for each in studio.asking("/api/admin/tenants", "GET")["tenants"] if each["slug"] == "demo")
+    made = studio.asking(f"/api/admin/tenants/{tenant['id']}/users", email="poor@demo.test")
+    chosen = {"token": made["link"].partition("#token=")[2], "password": PASSWORD}
+    assert httpx2.post(f"{studio.server.url}/api/auth/password", json=chosen).status_code == 200
+    page = demo.page
+    page.context.clear_cookies()
+    page.context.add_cookies([studio.session_of("poor@demo.test")])  # type: ignore[list-item]
+    page.goto(f"{studio.url}/effects/paint")
+    start(page)
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("This needs 3 tokens. You have 0 tokens. Ask Mira at the front desk.")
+    expect(alert.get_by_role("link", name="Get tokens")).to_have_attribute("href", "https://shop.example/tokens")
+    demo.require_calm(but=("422",))
+
+
+def test_an_effect_that_is_taken_back_meanwhile_is_said_and_nothing_typed_is_lost(
+    studio: Studio, demo: Watched
+) -> None:
+    page = demo.page
+    page.goto(f"{studio.url}/effects/paint")
+    page.get_by_label("What to paint").fill("a forest in a storm")
+    studio.asking("/api/admin/effects/paint/unpublish")
+    try:
+        start(page)
+        expect(page.get_by_role("alert")).to_contain_text("This effect is no longer offered.")
+        expect(page.get_by_label("What to paint")).to_have_value("a forest in a storm")
+    finally:
+        studio.asking("/api/admin/effects/paint/publish")
+    page.reload()
+    expect(page.get_by_label("What to paint")).to_have_value("a forest in a storm")
+    demo.require_calm(but=("404", "422"))
+
+
+def test_a_session_that_ends_in_mid_form_loses_nothing(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    page.goto(f"{studio.url}/effects/paint")
+    page.get_by_label("What to paint").fill("mountains of ice")
+    (cookie,) = page.context.cookies()
+    ours = {"Cookie": f"{cookie['name']}={cookie['value']}", "Origin": studio.server.url}
+    assert httpx2.post(f"{studio.server.url}/api/auth/logout", headers=ours).status_code == 204
+    start(page)
+    dialog = page.get_by_role("dialog", name="Your session has ended")
+    expect(dialog).to_be_visible()
+    expect(dialog.get_by_label("Email")).to_have_value(DEMO)
+    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_role("button", name="Log in").click()
+    expect(page).to_have_url(re.compile("/jobs/"))
+    wait_for_result(page)
+    expect(page.get_by_text("mountains of ice")).to_be_visible()
+    demo.require_calm(but=("401",))
+
+
+def test_a_server_that_restarts_is_waited_for(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    page.goto(f"{studio.url}/effects/paint")
+    page.get_by_label("What to paint").fill("a nebula")
+    expect(page.get_by_role("button", name="Start")).to_be_enabled()
+    assert studio.server.stop() == 0
+    expect(page.get_by_text("Connection lost.")).to_be_visible()
+    start(page)
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer. It may be restarting")
+    studio.server.start()
+    expect(page.get_by_text("Connection lost.")).to_be_hidden(timeout=30_000)
+    page.get_by_role("button", name="Try again").click()
+    wait_for_result(page)
+    demo.require_calm(but=("ERR_", "Failed to load resource"))
+
+
+XSS = "<img src=x onerror=\"window.hacked='{0}'\"><script>window.hacked='{0}'</script>\"'><svg onload=alert(1)>{0}"
+
+
+@contextmanager
+def a_receiver() -> Iterator[str]:
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with HTTPServer(("127.0.0.1", 0), Hook) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/hook"
+        server.shutdown()
+        thread.join()
+
+
+def test_keys_and_webhooks_are_made_looked_at_and_ended(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    page.goto(f"{studio.url}/keys")
+    page.get_by_role("button", name="New key").click()
+    page.get_by_label("Name").fill("a nightly script")
+    page.get_by_role("button", name="Make the key").click()
+    secret = page.get_by_role("dialog").locator("pre").inner_text()
+    key = {"Authorization": f"Bearer {secret}"}
+    assert httpx2.get(f"{studio.server.url}/api/wallet", headers=key).status_code == 200
+    page.get_by_role("button", name="Done").click()
+    row = page.get_by_role("listitem").filter(has_text="a nightly script")
+    row.get_by_role("button", name="Revoke").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(row.get_by_text("revoked")).to_be_visible()
+    assert httpx2.get(f"{studio.server.url}/api/wallet", headers=key).status_code == 401
+    with a_receiver() as url:
+        page.goto(f"{studio.url}/webhooks")
+        page.get_by_role("button", name="Add an address").click()
+        page.get_by_label("Address").fill(url)
+        page.get_by_role("button", name="Add", exact=True).click()
+        page.get_by_role("button", name="Done").click()
+        page.get_by_role("link", name=url).click()
+        page.get_by_role("button", name="Send a test").click()
+        row = page.get_by_role("row").filter(has_text="webhook.test")
+        expect(row).to_contain_text("delivered", timeout=20_000)
+        row.get_by_role("button", name="Look").click()
+        page.get_by_role("button", name="Send again").click()
+        expect(page.get_by_role("dialog")).to_contain_text("2. answered 204", timeout=20_000)
+    demo.require_calm()
+
+
+def test_markup_in_names_words_and_errors_is_text(studio: Studio, demo: Watched) -> None:
+    """Stored by one, seen by all who look: file names, prompts, titles, errors, names of keys, what webhooks say."""
+    page = demo.page
+    page.on("dialog", lambda dialog: demo.complaints.append(f"dialog: {dialog.message}"))
+    page.goto(f"{studio.url}/effects/repaint")
+    choose(page, a_file(a_picture(), name=XSS.format("file").replace("/", "") + ".png"))
+    page.get_by_label("What to paint").fill(XSS.format("words"))
+    start(page)
+    wait_for_result(page)
+    job = page.url
+    expect(page.get_by_text(XSS.format("words"))).to_be_visible()
+    page.evaluate(
+        """async (text) => {
+            const send = (path, body) => fetch(path, { method: "POST", body: JSON.stringify(body),
+                headers: { "Content-Type": "application/json" } }).then((answer) => answer.json());
+            await send("/api/keys", { name: text.slice(0, 100) });
+            await send("/api/webhooks", { url: "https://example.com/" + encodeURIComponent(text), description: text });
+        }""",
+        XSS.format("names"),
+    )
+    page.goto(f"{studio.url}/effects/paint")
+    page.get_by_label("What to paint").fill("a lake")
+    start(page)
+    wait_for_result(page)
+    _break(studio, page.url.rpartition("/")[2], XSS.format("error"))
+    for path in (page.url, job, f"{studio.url}/history", f"{studio.url}/keys", f"{studio.url}/webhooks"):
+        page.goto(path)
+        expect(page.locator("#main")).to_contain_text(re.compile("onerror|onload"))
+        assert page.evaluate("() => window.hacked") is None, path
+        assert page.locator("#main img[onerror], #main svg[onload], #main script").count() == 0, path
+    demo.require_calm(but=("content-length",))
+
+
+def _break(studio: Studio, job_id: str, error: str) -> None:
+    """As if a worker had said it: no engine of ours fails with words of a user's choice."""
+    with closing(sqlite3.connect(next(studio.server.home.rglob("*main*.sqlite")))) as database, database:
+        changed = database.execute(
+            "UPDATE ai_jobs SET status = 'failed', error_message = ? WHERE replace(id, '-', '') = ?",
+            (error, job_id.replace("-", "")),
+        )
+        assert changed.rowcount == 1
+
+
+def test_every_page_fits_every_screen(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    jobs: Any = page.request.get(f"{studio.url}/api/ai-jobs?status=completed").json()["jobs"]
+    done = next((each["id"] for each in jobs if each["effect"] == "glow"), None)
+    if done is None:
+        page.goto(f"{studio.url}/effects/glow")
+        choose(page, a_file(a_picture(width=300, height=200)))
+        start(page)
+        wait_for_result(page)
+        done = page.url.rpartition("/")[2]
+    pages = {
+        "gallery": "/",
+        "effect": "/effects/glow",
+        "result": f"/jobs/{done}",
+        "history": "/history",
+        "wallet": "/wallet",
+        "keys": "/keys",
+        "webhooks": "/webhooks",
+        "nothing": "/effects/nothing",
+    }
+    for name, path in pages.items():
+        page.goto(studio.url + path)
+        expect(page.get_by_role("heading").first).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        demo.require_fits_everywhere(f"studio-{name}")
+    demo.require_calm(but=("404",))
+
+
+def test_by_keyboard_alone(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    page.goto(studio.url)
+    expect(page.get_by_role("link", name="Painting")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.locator("#main a").first).to_be_focused()
+    page.get_by_role("link", name="Painting").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Painting")).to_be_visible()
+    page.get_by_role("button", name="Account").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("menu")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("menu")).to_be_hidden()
+    demo.require_calm()

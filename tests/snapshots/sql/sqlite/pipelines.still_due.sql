@@ -1,0 +1,6 @@
+SELECT pipeline_runs.id
+FROM pipeline_runs
+WHERE pipeline_runs.tenant_id = ?
+AND pipeline_runs.id IN (__[POSTCOMPILE_id_1])
+AND pipeline_runs.advance_due_at IS NOT NULL
+AND pipeline_runs.status IN (__[POSTCOMPILE_status_1])

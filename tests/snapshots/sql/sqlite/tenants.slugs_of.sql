@@ -1,0 +1,4 @@
+SELECT tenants.id, tenants.slug
+FROM tenants
+JOIN (SELECT replace(json_extract(value, '$.id'), '-', '') AS id
+FROM json_each(?)) AS b ON tenants.id = b.id

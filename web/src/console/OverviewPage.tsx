@@ -1,5 +1,0 @@
-import { PageHead } from "@/parts/PageHead";
-
-export function OverviewPage() {
-  return <PageHead title="Overview" />;
-}

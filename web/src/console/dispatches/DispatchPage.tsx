@@ -1,0 +1,116 @@
+import { Accordion, Alert, Anchor, Group, NumberInput, Skeleton, Stack, Text } from "@mantine/core";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { adminCancelDispatch, adminGetDispatch, adminGetRanGraph, adminRetryDispatch, adminSetPriority, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchDetailView } from "@/client";
+import { Ago } from "@/parts/Ago";
+import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
+import { PageHead } from "@/parts/PageHead";
+import { Problem } from "@/parts/Problem";
+import { StatusBadge } from "@/parts/StatusBadge";
+import { Copy } from "../parts/Copy";
+import { Facts } from "../parts/Facts";
+import { FormAction } from "../parts/Fields";
+import { Listing, type Column } from "../parts/Listing";
+import { Panel } from "../parts/Panel";
+import { endText, secondsText } from "../parts/numbers";
+import { then, useFresh, useRead } from "../parts/reading";
+
+export function DispatchPage() {
+  const { dispatchId = "" } = useParams({ strict: false });
+  const found = useRead(["dispatch", dispatchId], () => adminGetDispatch({ path: { dispatch_id: dispatchId }, throwOnError: true }));
+  useFresh("dispatch", dispatchId);
+  return (
+    <>
+      <PageHead title={found.data?.dispatch.workflow ?? "Job"} text={<Group gap={4}><span className="mono">{dispatchId}</span><Copy value={dispatchId} label="Copy the id" /></Group>}>
+        {found.data && <Actions found={found.data} />}
+      </PageHead>
+      {found.data ? <Dispatch found={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={320} />}
+    </>
+  );
+}
+
+function Actions({ found: { dispatch } }: { found: DispatchDetailView }) {
+  const [priority, setPriority] = useState<number | string>(dispatch.priority);
+  const navigate = useNavigate();
+  const named = { path: { dispatch_id: dispatch.id }, throwOnError: true } as const;
+  const prioritise = (value: number) => adminSetPriority({ ...named, body: { priority: value } });
+  const waits = dispatch.status === "queued" || dispatch.status === "delayed";
+  const over = dispatch.finished_at !== null;
+  const retry = async () => {
+    const { data } = await adminRetryDispatch(named);
+    await navigate({ to: "/console/dispatches/$dispatchId", params: { dispatchId: data.job_id } });
+  };
+  return (
+    <>
+      {waits && (
+        <FormAction label="Priority" title="Another place in the queue" send="Set" act={() => prioritise(Number(priority))}
+          onDone={() => tellDone(`Its priority is ${priority}.`, then(() => prioritise(dispatch.priority)))}>
+          <NumberInput label="Priority" description="Higher goes first; −100 to 100." value={priority} onChange={setPriority} min={-100} max={100} data-autofocus />
+        </FormAction>
+      )}
+      {!over && (
+        <ConfirmAction label="Cancel job" confirm="Cancel it" color="red" variant="light" question="Cancel this job?"
+          text={waits ? "It is taken out of the queue, and its tokens are given back." : "Its worker is told to stop; it may finish first. If it is cancelled, its tokens are given back."}
+          act={then(() => adminCancelDispatch(named))} done="It is being cancelled." />
+      )}
+      {over && (
+        <ConfirmAction label="Retry" confirm="Make a new job" question="Run it once more?" text="A new job like this one is made for the same user, and its tokens are reserved anew." act={then(retry)} done="A new job is in the queue." />
+      )}
+    </>
+  );
+}
+
+function Dispatch({ found: { dispatch, attempts, waits_because } }: { found: DispatchDetailView }) {
+  return (
+    <Stack gap="lg">
+      {waits_because && <Alert color="orange" variant="light" title="Why nobody takes it">{waits_because}</Alert>}
+      {dispatch.cancel_requested_at && !dispatch.finished_at && <Alert color="orange" variant="light">Somebody asked for its end; its worker is told with the next heartbeat.</Alert>}
+      {dispatch.last_error && <Alert color={dispatch.status === "completed" ? "gray" : "red"} variant="light" title={dispatch.error_class ? endText(dispatch.error_class) : "Last error"}><span className="mono" style={{ whiteSpace: "pre-wrap" }}>{dispatch.last_error}</span></Alert>}
+      <Panel title="What is known of it">
+        <Facts facts={{
+          State: <StatusBadge status={dispatch.status} />,
+          Tenant: <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/tenants/$tenantId" params={{ tenantId: dispatch.tenant_id }} {...props} />}>{dispatch.tenant ?? "one that is gone"}</Anchor>,
+          Workflow: dispatch.workflow && <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/workflows/$slug" params={{ slug: dispatch.workflow ?? "" }} {...props} />}>{dispatch.workflow}</Anchor>,
+          Worker: dispatch.worker && <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: dispatch.worker ?? "" }} {...props} />}>{dispatch.worker}</Anchor>,
+          Priority: dispatch.priority,
+          Attempts: `${dispatch.attempts} of ${dispatch.max_attempts}`,
+          "Given back": dispatch.releases || null,
+          Queued: <Ago at={dispatch.queued_at} />,
+          "Tried again": dispatch.run_at && <Ago at={dispatch.run_at} />,
+          Ended: dispatch.finished_at && <Ago at={dispatch.finished_at} />,
+          Took: dispatch.duration_seconds === null ? null : secondsText(dispatch.duration_seconds),
+          Settled: dispatch.settled_at && <Ago at={dispatch.settled_at} />,
+          "Prompt": dispatch.provider_job_id && <span className="mono">{dispatch.provider_job_id}</span>,
+        }} />
+      </Panel>
+      <Panel title="Attempts"><Listing label="Attempts" columns={ATTEMPTS} rows={attempts} keyOf={(row) => String(row.epoch)} empty={<Text size="sm" className="quiet">No worker has had it yet.</Text>} /></Panel>
+      <Payload dispatchId={dispatch.id} />
+    </Stack>
+  );
+}
+
+const ATTEMPTS: Column<AttemptView>[] = [
+  { name: "Attempt", cell: (row) => `No. ${row.epoch}` },
+  { name: "Worker", cell: (row) => row.worker === null ? "one that is gone" : <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/workers/$workerId" params={{ workerId: row.worker ?? "" }} {...props} />}>{row.worker}</Anchor> },
+  { name: "Leased", cell: (row) => <Ago at={row.granted_at} /> },
+  { name: "Took", end: true, cell: (row) => (row.ended_at ? secondsText((Date.parse(row.ended_at) - Date.parse(row.granted_at)) / 1000) : "runs") },
+  { name: "Ended", cell: (row) => (row.reason ? endText(row.reason) : "–") },
+];
+
+function Payload({ dispatchId }: { dispatchId: string }) {
+  const [opened, setOpened] = useState<string | null>(null);
+  const found = useRead(["payload", dispatchId], () => adminGetRanGraph({ path: { dispatch_id: dispatchId }, throwOnError: true }), opened !== null);
+  const text = found.data ? JSON.stringify(found.data, null, 2) : "";
+  return (
+    <Accordion variant="contained" value={opened} onChange={setOpened}>
+      <Accordion.Item value="payload">
+        <Accordion.Control>Payload: what its worker gets</Accordion.Control>
+        <Accordion.Panel>
+          {found.isError ? <Problem problem={found.error} /> : found.data ? (
+            <pre className="mono" tabIndex={0} aria-label="Payload" style={{ margin: 0, maxHeight: 480, overflow: "auto", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>{text}</pre>
+          ) : <Skeleton h={120} />}
+        </Accordion.Panel>
+      </Accordion.Item>
+    </Accordion>
+  );
+}

@@ -1,0 +1,91 @@
+/** Four answers, to be read in five seconds. */
+import { SimpleGrid } from "@mantine/core";
+import type { ReactNode } from "react";
+import type { OverviewView } from "@/client";
+import { numberText, percentText, secondsText } from "../parts/numbers";
+import classes from "./Headlines.module.css";
+
+type Tone = "good" | "fair" | "bad" | "calm";
+const FULL = 0.95;
+const LONG_S = 600;
+const RATE_OVER = 5;
+
+export function Headlines({ found }: { found: OverviewView }) {
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="md">
+      <Health found={found} />
+      <Load found={found} />
+      <Queue found={found} />
+      <Rate found={found} />
+    </SimpleGrid>
+  );
+}
+
+function Card({ title, tone, value, children }: { title: string; tone: Tone; value: ReactNode; children: ReactNode }) {
+  return (
+    <section className={`surface ${classes.card}`} data-tone={tone} aria-label={title}>
+      <h2 className={classes.title}>{title}</h2>
+      <div className={`${classes.value} numbers`}>{value}</div>
+      <div className={classes.text}>{children}</div>
+    </section>
+  );
+}
+
+function Health({ found }: { found: OverviewView }) {
+  const wrong = Object.entries(found.parts).filter(([, state]) => state !== "ok");
+  const silent = found.workers.filter((each) => each.status === "approved" && isSilent(each.last_seen_at, found.at)).length;
+  const tone: Tone = found.status === "unready" ? "bad" : wrong.length > 0 || silent > 0 ? "fair" : "good";
+  const value = tone === "good" ? "Healthy" : tone === "bad" ? "Down" : "Degraded";
+  return (
+    <Card title="Health" tone={tone} value={value}>
+      {wrong.length > 0 ? wrong.map(([name, state]) => `${name}: ${state.replaceAll("_", " ")}`).join(", ")
+        : silent > 0 ? `${silent} of the workers say nothing any more`
+        : `All ${Object.keys(found.parts).length} parts answer`}
+    </Card>
+  );
+}
+
+/** Heartbeats and polls come every half minute at the latest. */
+export const isSilent = (seenAt: string, now: string) => new Date(now).getTime() - new Date(seenAt).getTime() > 120_000;
+
+function Load({ found }: { found: OverviewView }) {
+  const there = found.workers.filter((each) => each.status === "approved" || each.status === "draining");
+  const slots = there.reduce((sum, each) => sum + each.max_concurrency, 0);
+  const running = found.workflows.reduce((sum, each) => sum + each.running, 0);
+  const share = found.busy_share ?? null;
+  return (
+    <Card title="Busy, last hour" tone={share !== null && share >= FULL ? "fair" : "calm"} value={share === null ? "–" : percentText(share)}>
+      <div className={classes.meter} role="img" aria-label={share === null ? "No workers" : `${percentText(share)} busy`}>
+        <div style={{ width: percentText(share ?? 0).replace(" ", "") }} />
+      </div>
+      {numberText(running)} leased now · {there.length} {there.length === 1 ? "worker" : "workers"}, {slots} at once
+    </Card>
+  );
+}
+
+function Queue({ found }: { found: OverviewView }) {
+  const queued = found.workflows.reduce((sum, each) => sum + each.queued, 0);
+  const more = found.workflows.some((each) => each.is_at_least);
+  const oldest = Math.max(0, ...found.workflows.map((each) => each.oldest_s ?? 0));
+  const stuck = found.workflows.filter((each) => each.waits_because).length;
+  return (
+    <Card title="Waiting" tone={stuck > 0 ? "bad" : oldest > LONG_S ? "fair" : "calm"} value={numberText(queued, more)}>
+      {queued === 0 ? "Nobody waits" : `Longest ${secondsText(oldest)} · ${found.tenants.length} ${found.tenants.length === 1 ? "tenant" : "tenants"}`}
+      {found.delayed > 0 && ` · ${numberText(found.delayed, found.delayed_is_at_least)} after a failure`}
+    </Card>
+  );
+}
+
+function Rate({ found }: { found: OverviewView }) {
+  const minutes = found.last_hour.completed;
+  const lately = minutes.slice(-RATE_OVER - 1, -1);
+  const rate = lately.reduce((sum, each) => sum + each, 0) / RATE_OVER;
+  const done = minutes.reduce((sum, each) => sum + each, 0);
+  const failed = found.last_hour.failed.reduce((sum, each) => sum + each, 0);
+  const share = done + failed > 0 ? failed / (done + failed) : 0;
+  return (
+    <Card title="Finished a minute" tone={share > 0.1 ? "fair" : "calm"} value={rate.toFixed(rate < 10 ? 1 : 0)}>
+      {numberText(done)} in the last hour · {failed === 0 ? "no failures" : `${percentText(share)} of attempts failed`}
+    </Card>
+  );
+}

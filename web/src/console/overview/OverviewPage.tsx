@@ -1,0 +1,65 @@
+/** Is it healthy, is it full, who waits. */
+import { Alert, Anchor, SimpleGrid, Skeleton, Stack, Text } from "@mantine/core";
+import { IconAlertTriangle, IconServerOff } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import { adminGetOverview, type OverviewView } from "@/client";
+import { useLive } from "@/app/live";
+import { queries } from "@/app/queries";
+import { PageHead } from "@/parts/PageHead";
+import { Problem } from "@/parts/Problem";
+import { Panel } from "../parts/Panel";
+import { numberText } from "../parts/numbers";
+import { keyOf, useRead } from "../parts/reading";
+import { Headlines } from "./Headlines";
+import { Throughput } from "./Throughput";
+import { WaitingTenants, WaitingWorkflows } from "./Waiting";
+import { WorkerTiles } from "./WorkerTiles";
+
+export function OverviewPage() {
+  const overview = useRead(["overview"], () => adminGetOverview({ throwOnError: true }));
+  useLive<OverviewView>("overview", (told) => queries.setQueryData(keyOf("overview"), told));
+  return (
+    <>
+      <PageHead title="Overview" />
+      {overview.data ? <Overview found={overview.data} /> : overview.isError ? (
+        <Problem problem={overview.error} again={() => void overview.refetch()} />
+      ) : <Waiting />}
+    </>
+  );
+}
+
+function Overview({ found }: { found: OverviewView }) {
+  const empty = Object.keys(found.worker_counts).length === 0;
+  return (
+    <Stack gap="lg">
+      <Headlines found={found} />
+      {found.parked_settlements > 0 && (
+        <Alert color="red" variant="light" icon={<IconAlertTriangle size={18} />}>
+          {numberText(found.parked_settlements)} settlements could not be applied and were set aside. Run <code className="mono">comfyfleet settlements</code> to see why.
+        </Alert>
+      )}
+      {empty && (
+        <Alert color="orange" variant="light" icon={<IconServerOff size={18} />}>
+          <Text size="sm">No worker has registered yet: jobs wait. <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/add-worker" {...props} />}>Add a worker</Anchor></Text>
+        </Alert>
+      )}
+      <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
+        <Panel title="Queue by workflow"><WaitingWorkflows rows={found.workflows} /></Panel>
+        <Panel title="Who waits"><WaitingTenants rows={found.tenants} /></Panel>
+      </SimpleGrid>
+      <Throughput hour={found.last_hour} day={found.last_day} />
+      <Panel title="Workers" text="How much of the last hour each had something to run.">
+        <WorkerTiles workers={found.workers} />
+      </Panel>
+    </Stack>
+  );
+}
+
+function Waiting() {
+  return (
+    <Stack gap="lg" aria-busy="true" aria-label="Loading">
+      <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }}>{[0, 1, 2, 3].map((each) => <Skeleton key={each} h={132} />)}</SimpleGrid>
+      <SimpleGrid cols={{ base: 1, lg: 2 }}><Skeleton h={200} /><Skeleton h={200} /></SimpleGrid>
+    </Stack>
+  );
+}

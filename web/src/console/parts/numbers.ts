@@ -1,0 +1,30 @@
+const NUMBER = new Intl.NumberFormat("en");
+
+export const numberText = (value: number, isAtLeast = false) => `${NUMBER.format(value)}${isAtLeast ? "+" : ""}`;
+export const percentText = (share: number) => `${Math.round(share * 100)} %`;
+
+/** How long something lasts or lasted. */
+export function secondsText(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 129_600) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
+}
+
+export function bytesText(bytes: number): string {
+  const units = ["B", "KB", "MB", "GB"];
+  let [size, unit] = [bytes, 0];
+  while (size >= 1000 && unit < units.length - 1) [size, unit] = [size / 1000, unit + 1];
+  return `${size < 10 && unit > 0 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
+}
+
+/** Classes of failure and other ends of an attempt, in words. */
+const ENDS: Record<string, string> = {
+  completed: "completed", user_input: "the user's input", workflow_invalid: "invalid workflow", execution_error: "execution error",
+  out_of_memory: "out of memory", server_fault: "server fault", infra: "infrastructure", interrupted: "interrupted", timeout: "run deadline passed",
+  cancelled: "cancelled", requeued: "given back", expired: "lease expired", deadline: "run deadline passed", revoked: "worker revoked",
+  worker_restarted: "worker restarted",
+};
+
+export const endText = (reason: string) => ENDS[reason] ?? reason.replaceAll("_", " ");

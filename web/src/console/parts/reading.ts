@@ -1,0 +1,51 @@
+/** How pages of the console read, stay fresh, and change something. */
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useRef } from "react";
+import { useLive, usePolling } from "@/app/live";
+import { queries } from "@/app/queries";
+
+const CONSOLE = "console";
+const FRESH_AGAIN_MS = 2_000;
+
+export const keyOf = (...key: unknown[]) => [CONSOLE, ...key];
+
+export function useRead<T>(key: unknown[], read: () => Promise<{ data: T }>, enabled = true) {
+  const polling = usePolling();
+  return useQuery({ queryKey: keyOf(...key), queryFn: async () => (await read()).data, refetchInterval: polling, enabled });
+}
+
+export type PageOf<T> = { rows: T[]; next: string | null };
+
+export function usePages<T>(key: unknown[], read: (cursor: string | undefined) => Promise<PageOf<T>>) {
+  const polling = usePolling();
+  const found = useInfiniteQuery({
+    queryKey: keyOf(...key),
+    queryFn: ({ pageParam }) => read(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.next ?? undefined,
+    refetchInterval: polling,
+  });
+  return { ...found, rows: found.data?.pages.flatMap((page) => page.rows) };
+}
+
+/** The stream says that something moved in the fleet: read again, but not for each of a hundred leases a second. */
+export function useFresh(...key: unknown[]): void {
+  const due = useRef<number | undefined>(undefined);
+  useLive("fleet", () => {
+    due.current ??= window.setTimeout(() => {
+      due.current = undefined;
+      void queries.invalidateQueries({ queryKey: keyOf(...key) });
+    }, FRESH_AGAIN_MS);
+  });
+}
+
+export const refresh = () => queries.invalidateQueries({ queryKey: [CONSOLE] });
+
+/** Done, and everything that is shown is read again. */
+export function then<T>(act: () => Promise<T>): () => Promise<T> {
+  return async () => {
+    const answer = await act();
+    await refresh();
+    return answer;
+  };
+}

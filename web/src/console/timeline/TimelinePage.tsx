@@ -1,0 +1,50 @@
+/** What every GPU does and did, over a day. */
+import { Alert, Skeleton, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { adminGetTimeline, type TimelineView } from "@/client";
+import { useConnection, useLive } from "@/app/live";
+import { PageHead } from "@/parts/PageHead";
+import { Problem } from "@/parts/Problem";
+import { keyOf } from "../parts/reading";
+import { Blocks } from "./blocks";
+import { Timeline } from "./Timeline";
+
+const POLL_MS = 2_000;
+const KEPT_MAX = 60;
+// What the stream told while the whole was on its way. To merge a thing twice changes nothing.
+const recent: TimelineView[] = [];
+
+export function TimelinePage() {
+  const live = useConnection() === "live";
+  const first = useQuery({
+    queryKey: keyOf("timeline"),
+    queryFn: async () => {
+      const told = (await adminGetTimeline({ throwOnError: true })).data;
+      const blocks = new Blocks();
+      for (const each of [told, ...recent.splice(0)]) blocks.merge(each);
+      return { blocks, leftOut: told.left_out, aheadMs: told.at_ms - Date.now() };
+    },
+    structuralSharing: false,
+    gcTime: 0,
+    staleTime: Infinity,
+    refetchInterval: live ? false : POLL_MS,
+  });
+  const [version, setVersion] = useState(0);
+  useLive<TimelineView>("fleet", (told) => {
+    if (first.data?.blocks.merge(told)) setVersion((before) => before + 1);
+    else if (!first.data && recent.push(told) > KEPT_MAX) recent.shift();
+  });
+  return (
+    <>
+      <PageHead title="Timeline" text="One line a worker, one block an attempt, coloured by workflow. Gaps are idle time." />
+      {first.data ? (
+        <Stack gap="md">
+          {first.data.leftOut && <Alert color="orange" variant="light">More than 50,000 attempts in this time: only the latest are shown.</Alert>}
+          {first.data.blocks.lanes.length === 0 ? <Text className="quiet">No worker was there in the last 24 hours.</Text>
+            : <Timeline blocks={first.data.blocks} version={version} aheadMs={first.data.aheadMs} />}
+        </Stack>
+      ) : first.isError ? <Problem problem={first.error} again={() => void first.refetch()} /> : <Skeleton h={420} aria-busy="true" aria-label="Loading" />}
+    </>
+  );
+}

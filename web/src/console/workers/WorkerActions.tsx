@@ -1,0 +1,51 @@
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { useState } from "react";
+import { adminApproveWorker, adminDrainWorker, adminRevokeWorker, adminRotateToken, type WorkerView } from "@/client";
+import { ConfirmAction } from "@/parts/ConfirmAction";
+import { Act } from "../parts/Act";
+import { CopyLine } from "../parts/Copy";
+import { then } from "../parts/reading";
+
+/** What can be done to it now. A drain can be taken back; a revocation cannot. */
+export function WorkerActions({ worker }: { worker: WorkerView }) {
+  const [token, setToken] = useState<string | null>(null);
+  const named = { path: { worker_id: worker.worker_id }, throwOnError: true } as const;
+  const approve = () => adminApproveWorker(named);
+  const drain = () => adminDrainWorker(named);
+  const rotate = async () => setToken((await adminRotateToken(named)).data.token);
+  return (
+    <Group gap="xs">
+      {worker.status === "pending" && <Act label="Approve" variant="filled" act={approve} done={`${worker.worker_id} may take work.`} />}
+      {worker.status === "draining" && <Act label="Undrain" variant="filled" act={approve} done={`${worker.worker_id} takes work again.`} undo={drain} />}
+      {(worker.status === "revoked" || worker.status === "gone") && <Act label={worker.status === "revoked" ? "Pardon" : "Approve"} act={approve} done={`${worker.worker_id} may register again.`} />}
+      {worker.status === "approved" && <Act label="Drain" act={drain} done={`${worker.worker_id} gets nothing new.`} undo={approve} />}
+      {worker.status !== "revoked" && (
+        <ConfirmAction
+          label="Rotate token"
+          question={`A new token for ${worker.worker_id}?`}
+          text="The old one stops at once: the worker must be told the new one, or started again. What it holds stays with it."
+          act={then(rotate)}
+          done="The old token is dead."
+        />
+      )}
+      {worker.status !== "revoked" && (
+        <ConfirmAction
+          label="Revoke"
+          color="red"
+          variant="light"
+          question={`Shut ${worker.worker_id} out?`}
+          text={`Its token dies, and the ${worker.open_leases} leases it holds go back to the queue at once. This cannot be undone: it would have to register again.`}
+          act={then(() => adminRevokeWorker(named))}
+          done={`${worker.worker_id} is shut out.`}
+        />
+      )}
+      <Modal opened={token !== null} onClose={() => setToken(null)} title="The new token">
+        <Stack>
+          <Text size="sm">It is shown this once.</Text>
+          <CopyLine value={token ?? ""} label="Copy the token" />
+          <Button onClick={() => setToken(null)}>I have it</Button>
+        </Stack>
+      </Modal>
+    </Group>
+  );
+}

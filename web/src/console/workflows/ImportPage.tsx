@@ -1,0 +1,57 @@
+/** From a graph to a workflow: drop it, correct what is proposed, register. */
+import { Group, Skeleton, Stack, Text, Textarea, Button } from "@mantine/core";
+import { Dropzone } from "@mantine/dropzone";
+import "@mantine/dropzone/styles.css";
+import { IconFileImport } from "@tabler/icons-react";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { adminProposeWorkflow, type ProposalView } from "@/client";
+import { PageHead } from "@/parts/PageHead";
+import { Problem } from "@/parts/Problem";
+import { FleetFault } from "@/app/errors";
+import { readGraph, type Graph } from "./graph";
+import { RegisterForm } from "./RegisterForm";
+import { useWanted } from "../parts/search";
+
+const GRAPH_BYTES_MAX = 8 * 1024 ** 2;
+type Dropped = { graph: Graph; name: string; proposal: ProposalView };
+
+export function ImportPage() {
+  const { of } = useWanted<{ of?: string }>();
+  const [dropped, setDropped] = useState<Dropped | null>(null);
+  const [text, setText] = useState("");
+  const propose = useMutation({
+    mutationFn: async ({ text, name }: { text: string; name: string }): Promise<Dropped> => {
+      const read = readGraph(text);
+      if ("problem" in read) throw new FleetFault({ code: "no_graph", message: read.problem, details: {} });
+      const { data } = await adminProposeWorkflow({ body: { graph: read.graph }, throwOnError: true });
+      return { graph: read.graph, name, proposal: data };
+    },
+    onSuccess: setDropped,
+  });
+  const take = async (files: File[]) => {
+    const file = files[0];
+    if (file) propose.mutate({ text: await file.text(), name: file.name.replace(/\.json$/i, "") });
+  };
+  return (
+    <>
+      <PageHead title={of ? `A new version of ${of}` : "Import a graph"} text={dropped ? "Correct what users may set, then register it. Nothing is kept before." : "As ComfyUI writes it with “Export (API)”."} />
+      {dropped ? <RegisterForm key={dropped.proposal.content_hash} {...dropped} of={of} again={() => setDropped(null)} /> : (
+        <Stack maw={760}>
+          <Dropzone onDrop={(files) => void take(files)} accept={{ "application/json": [".json"] }} multiple={false} maxSize={GRAPH_BYTES_MAX} loading={propose.isPending}
+            onReject={() => propose.mutate({ text: "", name: "" })} inputProps={{ "aria-label": "Graph file" }}>
+            <Stack align="center" gap={6} py={56} style={{ pointerEvents: "none" }}>
+              <IconFileImport size={38} stroke={1.3} aria-hidden />
+              <Text fw={600}>Drop a graph here</Text>
+              <Text size="sm" className="quiet">or click to choose a .json file</Text>
+            </Stack>
+          </Dropzone>
+          {propose.isError && <Problem problem={propose.error} />}
+          {propose.isPending && <Skeleton h={60} />}
+          <Textarea label="Or paste it" autosize minRows={3} maxRows={10} value={text} onChange={(event) => setText(event.currentTarget.value)} styles={{ input: { fontFamily: "ui-monospace, monospace", fontSize: 13 } }} />
+          <Group><Button variant="default" disabled={!text.trim()} loading={propose.isPending} onClick={() => propose.mutate({ text, name: "" })}>Look at it</Button></Group>
+        </Stack>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,77 @@
+import { Alert, Button, Group, MultiSelect, NumberInput, SimpleGrid, Skeleton, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useMemo, useState } from "react";
+import { adminAddVersion, adminAddWorkflow, adminAssignWorkflow, adminGetFleets, type ProposalView } from "@/client";
+import { tellDone } from "@/parts/ConfirmAction";
+import { Problem } from "@/parts/Problem";
+import { FormPreview } from "../effects/FormPreview";
+import { Panel } from "../parts/Panel";
+import { then, useRead } from "../parts/reading";
+import { bodiesOf, draftProblems, draftsOf, slugOf, type Draft } from "./drafts";
+import type { Graph } from "./graph";
+import { PropertyDraft } from "./PropertyDraft";
+
+const GraphView = lazy(async () => ({ default: (await import("./GraphView")).GraphView }));
+
+/** `of`: the workflow that gets a new version. */
+export function RegisterForm({ graph, name, proposal, of, again }: { graph: Graph; name: string; proposal: ProposalView; of?: string; again: () => void }) {
+  const [title, setTitle] = useState(name);
+  const [slug, setSlug] = useState(of ?? slugOf(name));
+  const [expected, setExpected] = useState<number | string>(10);
+  const [fleets, setFleets] = useState<string[] | null>(null);
+  const [drafts, setDrafts] = useState<Draft[]>(() => draftsOf(proposal.properties));
+  const known = useRead(["fleets", "all"], () => adminGetFleets({ query: { limit: 100 }, throwOnError: true }));
+  const navigate = useNavigate();
+  // One fleet is the usual case: what is registered should run.
+  const assigned = fleets ?? (known.data?.fleets.length === 1 ? known.data.fleets.map((each) => each.id) : []);
+  const problems = draftProblems(drafts);
+  const marked = useMemo(() => drafts.flatMap((each) => (each.open && each.node ? [each.node] : [])), [drafts]);
+  const register = useMutation({
+    mutationFn: then(async () => {
+      const said = { graph, properties: bodiesOf(drafts), output_node: proposal.output_node, expected_s: Number(expected) || 1 };
+      if (of) await adminAddVersion({ path: { slug: of }, body: said, throwOnError: true });
+      else await adminAddWorkflow({ body: { ...said, slug, name: title || slug }, throwOnError: true });
+      for (const fleetId of of ? [] : assigned) await adminAssignWorkflow({ path: { fleet_id: fleetId, slug }, body: { is_active: true }, throwOnError: true });
+    }),
+    onSuccess: async () => {
+      tellDone(of ? "The new version is in force. Jobs that were made before keep their graph." : `${title || slug} is registered.`);
+      await navigate({ to: "/console/workflows/$slug", params: { slug } });
+    },
+  });
+  const change = (index: number) => (next: Partial<Draft>) => setDrafts((before) => before.map((each, place) => (place === index ? { ...each, ...next } : each)));
+  return (
+    <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg" style={{ alignItems: "start" }}>
+      <Stack gap="lg">
+        <Panel title="The workflow">
+          <Stack>
+            {!of && <TextInput label="Name" value={title} onChange={(event) => { setTitle(event.currentTarget.value); setSlug(slugOf(event.currentTarget.value)); }} data-autofocus />}
+            {!of && <TextInput label="Slug" description="Its name in the API; it stays." value={slug} onChange={(event) => setSlug(event.currentTarget.value)} required />}
+            <NumberInput label="Expected seconds on a GPU" description="For estimates and fair shares, until there are real times." value={expected} onChange={setExpected} min={0.001} w={260} />
+            {!of && <MultiSelect label="Fleets that may run it" description="Without one it waits: assign it later." data={(known.data?.fleets ?? []).map((each) => ({ value: each.id, label: `${each.slug}/${each.stage}` }))} value={assigned} onChange={setFleets} />}
+          </Stack>
+        </Panel>
+        <section className="surface" style={{ overflow: "hidden" }}>
+          <div style={{ padding: "1.25rem 1.25rem 0.5rem" }}>
+            <Text fw={650}>What users may set</Text>
+            <Text size="sm" className="quiet">Found in the graph. What you switch off keeps the graph's own value.</Text>
+          </div>
+          {drafts.length === 0 && <Text size="sm" className="quiet" p="lg">Nothing: it runs as it is.</Text>}
+          {drafts.map((draft, index) => <PropertyDraft key={`${draft.node}:${draft.input_name}:${draft.placeholder}`} draft={draft} change={change(index)} />)}
+        </section>
+        {problems.map((each) => <Alert key={each} color="red" variant="light">{each}</Alert>)}
+        {register.isError && <Problem problem={register.error} />}
+        <Group>
+          <Button loading={register.isPending} disabled={!slug || problems.length > 0} onClick={() => register.mutate()}>{of ? "Put it in force" : "Register"}</Button>
+          <Button variant="subtle" color="gray" onClick={again}>Another graph</Button>
+        </Group>
+      </Stack>
+      <Stack gap="lg">
+        <Panel title="The graph" text={`${Object.keys(graph).length} nodes. What users may set is marked.`}>
+          <Suspense fallback={<Skeleton h={380} />}><GraphView graph={graph} marked={marked} height={380} /></Suspense>
+        </Panel>
+        <Panel title="The form" text="As users would see it."><FormPreview properties={drafts.filter((each) => each.open)} /></Panel>
+      </Stack>
+    </SimpleGrid>
+  );
+}
