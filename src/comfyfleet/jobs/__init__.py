@@ -3,7 +3,7 @@
 from comfyfleet.jobs.cancel import request_cancel, request_cancels, unheard_cancels
 from comfyfleet.jobs.collect import Leftovers, erase_leftovers, list_leftovers, mark_collected
 from comfyfleet.jobs.create import create_job, create_jobs
-from comfyfleet.jobs.expire import drop_loose, expire_jobs, list_loose, list_taken
+from comfyfleet.jobs.expire import drop_loose, expire_jobs, list_loose, list_taken, list_told
 from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
 from comfyfleet.jobs.model import Job, JobFile, JobRules, NewJob, Submission
 from comfyfleet.jobs.order import Order, Wish, digest_request, open_input, prepare_order
@@ -47,6 +47,7 @@ __all__ = [
     "list_loose",
     "list_outputs",
     "list_taken",
+    "list_told",
     "mark_collected",
     "mark_sent",
     "open_input",

@@ -8,7 +8,7 @@ from comfyfleet import storage, videos
 from comfyfleet.db import PoolTx, TenantTx
 from comfyfleet.jobs import sql
 from comfyfleet.jobs.read import require_unused
-from comfyfleet.kernel.ids import FileId, JobId, TenantId, UserId
+from comfyfleet.kernel.ids import EndpointId, FileId, JobId, TenantId, UserId
 from comfyfleet.storage import File
 
 
@@ -21,6 +21,12 @@ async def expire_jobs(tx: PoolTx, *, age_s: float, rows: int) -> tuple[int, list
 async def list_taken(tx: PoolTx, file_ids: Sequence[FileId]) -> set[FileId]:
     """Those of them that a job under way works on: they must not go yet, however old they are."""
     return {row.file_id for row in await tx.all(sql.taken(list(file_ids)))} if file_ids else set()
+
+
+async def list_told(tx: PoolTx, endpoint_ids: Sequence[EndpointId]) -> set[EndpointId]:
+    """Those of them that hear of a job under way: they must not go yet."""
+    rows = await tx.all(sql.told(list(endpoint_ids))) if endpoint_ids else []
+    return {row.webhook_endpoint_id for row in rows}
 
 
 async def list_loose(tx: PoolTx, *, age_s: float, rows: int) -> Mapping[tuple[TenantId, UserId], list[FileId]]:

@@ -10,7 +10,7 @@ from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import ai_jobs, files, job_files, submissions, videos
 from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
-from comfyfleet.kernel.ids import EffectId, FileId, JobId, UserId, VideoId
+from comfyfleet.kernel.ids import EffectId, EndpointId, FileId, JobId, UserId, VideoId
 from comfyfleet.storage import FileStatus
 from comfyfleet.videos import VideoStatus
 
@@ -170,10 +170,14 @@ def active_with_file(file_ids: list[FileId], user_id: UserId) -> sa.Select[Any]:
 
 
 def _active() -> sa.Select[Any]:
+    return _under_way(j.c.id, j.c.tenant_id == BOUND_TENANT)
+
+
+def _under_way(wanted: sa.Column[Any], *which: sa.ColumnElement[bool]) -> sa.Select[Any]:
     # Written into the statement: SQLite sees its partial index only behind plain words.
     names = [JobStatus.QUEUED.value, JobStatus.PROCESSING.value]
     waits = sa.bindparam("active", names, type_=sa.Text(), expanding=True, literal_execute=True)
-    return sa.select(j.c.id).where(j.c.tenant_id == BOUND_TENANT, j.c.status.in_(waits))
+    return sa.select(wanted).where(*which, j.c.status.in_(waits))
 
 
 def effects_of(job_ids: list[JobId]) -> sa.Select[Any]:
@@ -275,6 +279,12 @@ def taken(file_ids: list[FileId]) -> sa.Select[Any]:
         .join(j, sa.and_(j.c.tenant_id == f.c.tenant_id, j.c.id == f.c.job_id))
         .where(f.c.role == INPUT, j.c.completed_at.is_(None))
     )
+
+
+def told(endpoint_ids: list[EndpointId]) -> sa.Select[Any]:
+    """Those of them that a job under way names."""
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in endpoint_ids])
+    return _under_way(j.c.webhook_endpoint_id).join(b, b.c.id == j.c.webhook_endpoint_id).distinct()
 
 
 def expire_jobs(*, age_s: float, rows: int) -> sa.Update:

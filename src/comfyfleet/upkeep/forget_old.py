@@ -24,8 +24,12 @@ async def tick(house: House, *, rules: UpkeepRules) -> int:
 
 
 async def tick_pool(house: House, pool: str, *, rules: UpkeepRules) -> int:
-    """Submissions that reached the queue long ago, and events that reached their endpoints."""
+    """Submissions that reached the queue long ago, events that reached their endpoints, and URLs that no job names."""
     async with house.pool_tx(pool) as tx:
         sent = await jobs.forget_sent(tx, age_s=rules.retention_s, rows=BATCH)
     async with house.pool_tx(pool) as tx:
-        return max(sent, await webhooks.forget_events(tx, age_s=rules.retention_s, rows=BATCH))
+        unnamed = await webhooks.list_unnamed(tx, age_s=rules.retention_s, rows=BATCH)
+        told = await jobs.list_told(tx, unnamed)
+        gone = await webhooks.forget_unnamed(tx, set(unnamed) - told, age_s=rules.retention_s)
+    async with house.pool_tx(pool) as tx:
+        return max(sent, gone, await webhooks.forget_events(tx, age_s=rules.retention_s, rows=BATCH))

@@ -8,7 +8,9 @@ from comfyfleet.webhooks.endpoints import (
     delete_endpoint,
     endpoint_of_url,
     find_endpoint,
+    forget_unnamed,
     list_endpoints,
+    list_unnamed,
     rotate_secret,
 )
 from comfyfleet.webhooks.lifecycle import DELIVERY, DeliveryStatus
@@ -35,8 +37,10 @@ __all__ = [
     "endpoint_of_url",
     "find_endpoint",
     "forget_events",
+    "forget_unnamed",
     "list_deliveries",
     "list_endpoints",
+    "list_unnamed",
     "note_sent",
     "read_delivery",
     "record_event",

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlsplit
 
-from comfyfleet.db import TenantTx
+from comfyfleet.db import PoolTx, TenantTx
 from comfyfleet.kernel.errors import InvalidInput, NotFound, Refused
 from comfyfleet.kernel.ids import EndpointId
 from comfyfleet.kernel.page import Page, PageRequest
@@ -17,6 +17,8 @@ from comfyfleet.webhooks.model import Endpoint, WebhookType
 ENDPOINTS_MAX = 20
 URL_CHARS_MAX = 2_000
 SECRET_BYTES = 24
+# That a job names it again is written down once in so long.
+NAMED_FRESH_S = 86_400.0
 
 
 class TooManyEndpoints(Refused):
@@ -54,12 +56,22 @@ async def endpoint_of_url(tx: TenantTx, url: str, *, secret: Secret) -> Endpoint
     row = await tx.maybe(
         sql.insert_endpoint(url=check_url(url), description="", secret=secret.reveal(), event_types=[], is_listed=False)
     )
-    if row is None:
-        row = await tx.one(sql.unlisted_endpoint(url))
-    if not row.is_active or row.secret != secret.reveal():
-        fresh = {"is_active": True, "disabled_reason": None, "secret": secret.reveal()}
-        await tx.one(sql.change_endpoint(row.id, fresh))
+    if row is not None:
+        return EndpointId(row.id)
+    row = await tx.one(sql.unlisted_endpoint(url, fresh_s=NAMED_FRESH_S))
+    if not (row.is_fresh and row.is_active and row.secret == secret.reveal()):
+        await tx.one(sql.name_endpoint(row.id, secret=secret.reveal()))
     return EndpointId(row.id)
+
+
+async def list_unnamed(tx: PoolTx, *, age_s: float, rows: int) -> list[EndpointId]:
+    """Behind URLs that no job has named for so long: a program may name another one with every job."""
+    found = await tx.all(sql.unnamed_endpoints(age_s=age_s + NAMED_FRESH_S, rows=rows))
+    return [EndpointId(row.id) for row in found]
+
+
+async def forget_unnamed(tx: PoolTx, ids: Collection[EndpointId], *, age_s: float) -> int:
+    return await tx.run(sql.forget_endpoints(list(ids), age_s=age_s + NAMED_FRESH_S)) if ids else 0
 
 
 async def find_endpoint(tx: TenantTx, endpoint_id: EndpointId) -> Endpoint:

@@ -43,8 +43,15 @@ def endpoint(endpoint_id: EndpointId) -> sa.Select[Any]:
     return sa.select(*e.c).where(e.c.tenant_id == BOUND_TENANT, e.c.id == endpoint_id)
 
 
-def unlisted_endpoint(url: str) -> sa.Select[Any]:
-    return sa.select(*e.c).where(e.c.tenant_id == BOUND_TENANT, e.c.url == url, e.c.is_listed.is_(False))
+def unlisted_endpoint(url: str, *, fresh_s: float) -> sa.Select[Any]:
+    is_fresh = (e.c.created_at > seconds_from_now(-fresh_s)).label("is_fresh")
+    return sa.select(*e.c, is_fresh).where(e.c.tenant_id == BOUND_TENANT, e.c.url == url, ~e.c.is_listed)
+
+
+def name_endpoint(endpoint_id: EndpointId, *, secret: str) -> sa.Update:
+    """By a job, once more."""
+    named = {"is_active": True, "disabled_reason": None, "secret": secret, "created_at": now()}
+    return change_endpoint(endpoint_id, named)
 
 
 @built_once
@@ -273,6 +280,19 @@ def drop_orphans(ids: list[DeliveryId]) -> sa.Update:
 
 
 # ── retention ───────────────────────────────────────────────────────────────────────────────
+
+
+def unnamed_endpoints(*, age_s: float, rows: int) -> sa.Select[Any]:
+    """Behind URLs that no job has named for so long."""
+    old = ~e.c.is_listed, e.c.created_at < seconds_from_now(-age_s)
+    return sa.select(e.c.id).where(*old).order_by(e.c.created_at).limit(rows)
+
+
+def forget_endpoints(ids: list[EndpointId], *, age_s: float) -> sa.Delete:
+    """Unless a job has named one since it was listed."""
+    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": one} for one in ids])
+    old = ~e.c.is_listed, e.c.created_at < seconds_from_now(-age_s)
+    return sa.delete(e).where(e.c.id.in_(sa.select(b.c.id)), *old)
 
 
 def old_events(*, age_s: float, rows: int) -> sa.Select[Any]:

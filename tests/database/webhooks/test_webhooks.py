@@ -6,22 +6,27 @@ import random
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from ipaddress import ip_network
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
 
-from comfyfleet import webhooks
+from comfyfleet import jobs, webhooks
+from comfyfleet.dispatch.model import Provider
 from comfyfleet.house import House
+from comfyfleet.jobs import NewJob
 from comfyfleet.kernel.errors import InvalidInput, NotFound
-from comfyfleet.kernel.ids import DeliveryId, EndpointId, new_id
+from comfyfleet.kernel.ids import DeliveryId, EndpointId, WorkflowId, new_id
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.upkeep import forget_old
 from comfyfleet.upkeep.deliver_webhooks import EACH_TENANT_MAX, IN_FLIGHT_MAX, Courier
+from comfyfleet.upkeep.rules import UpkeepRules
 from comfyfleet.webhooks import Delivery, DeliveryStatus, Endpoint, Sent, WebhookType
 from comfyfleet.webhooks.deliver import LEASE_S
 from comfyfleet.webhooks.endpoints import ENDPOINTS_MAX, TooManyEndpoints
 from comfyfleet.webhooks.model import ATTEMPTS_MAX
-from tests.builders import Tenant, a_tenant
+from tests.builders import Member, Tenant, a_job_id, a_member, a_tenant
 from tests.conftest import ManualClock
 from tests.receiver import Receiver, a_receiver
 
@@ -58,6 +63,16 @@ class Post:
     async def find(self, endpoint: Endpoint) -> Endpoint:
         async with self.tx() as tx:
             return await webhooks.find_endpoint(tx, endpoint.id)
+
+
+def a_waiting_job(member: Member, **given: Any) -> NewJob:
+    graph, ids = (
+        {"workflow": {"1": {"class_type": "SaveImage"}}},
+        {"id": a_job_id(), "workflow_id": WorkflowId(new_id())},
+    )
+    return NewJob(
+        **ids, user_id=member.user.id, structure_hash="s", provider=Provider.SELF_HOSTED, payload=graph, **given
+    )
 
 
 @pytest.fixture
@@ -269,6 +284,27 @@ async def test_a_url_that_was_gone_is_told_of_the_next_job_that_names_it(post: P
     assert len(receiver.received) == 2
     # Signed with the secret that the tenant is shown now.
     Webhook(secrets[1].reveal()).verify(receiver.received[1].body.decode(), receiver.received[1].headers)
+
+
+async def test_a_url_that_no_job_names_any_more_is_forgotten(post: Post, clock: ManualClock) -> None:
+    """A program may name another one with every job."""
+    secret, old, told, named = Secret("whsec_" + "A" * 32), *(f"https://example.com/{name}" for name in "abc")
+    listed = await post.endpoint("https://example.com/listed")
+
+    async def name(*urls: str) -> list[EndpointId]:
+        async with post.tx() as tx:
+            return [await webhooks.endpoint_of_url(tx, url, secret=secret) for url in urls]
+
+    ids = await name(old, told, named)
+    member = await a_member(post.house, tenant=post.tenant, tokens=1)
+    async with post.tx() as tx:
+        await jobs.create_job(tx, a_waiting_job(member, webhook_endpoint_id=ids[1]))
+    clock.advance(20 * 86_400)
+    assert await name(named) == [ids[2]]
+    clock.advance(15 * 86_400)
+    await forget_old.tick_pool(post.house, post.tenant.pool, rules=UpkeepRules())
+    assert (await name(told, named), await post.find(listed)) == (ids[1:], listed)
+    assert await name(old) != ids[:1]
 
 
 async def test_there_is_an_end_to_endpoints(post: Post) -> None:

@@ -19,14 +19,22 @@ webhook_endpoints = sa.Table(
     sa.Column("is_active", sa.Boolean(), nullable=False),
     sa.Column("is_listed", sa.Boolean(), nullable=False),
     sa.Column("disabled_reason", sa.Text(), nullable=True),
+    # Of one behind a job's own URL: when it was last named, but for a day.
     created_at(),
-    sa.Index("ix_webhook_endpoints_tenant", "tenant_id", "id"),
+    # A tenant has a few that are listed, and perhaps one a job that are not: events look for the few.
+    sa.Index(
+        "ix_webhook_endpoints_listed",
+        "tenant_id",
+        "id",
+        sqlite_where=sa.text("is_listed = 1"),
+        postgresql_where=sa.text("is_listed"),
+    ),
     sa.Index(
         "uq_webhook_endpoints_unlisted",
         "tenant_id",
         "url",
         unique=True,
-        sqlite_where=sa.text("NOT is_listed"),
+        sqlite_where=sa.text("is_listed = 0"),
         postgresql_where=sa.text("NOT is_listed"),
     ),
 )

@@ -1,5 +1,5 @@
-SELECT webhook_endpoints.id, webhook_endpoints.tenant_id, webhook_endpoints.url, webhook_endpoints.description, webhook_endpoints.secret, webhook_endpoints.event_types, webhook_endpoints.is_active, webhook_endpoints.is_listed, webhook_endpoints.disabled_reason, webhook_endpoints.created_at
+SELECT webhook_endpoints.id, webhook_endpoints.tenant_id, webhook_endpoints.url, webhook_endpoints.description, webhook_endpoints.secret, webhook_endpoints.event_types, webhook_endpoints.is_active, webhook_endpoints.is_listed, webhook_endpoints.disabled_reason, webhook_endpoints.created_at, webhook_endpoints.created_at > (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)) AS is_fresh
 FROM webhook_endpoints
 WHERE webhook_endpoints.tenant_id = %(bound_tenant_id)s::UUID
 AND webhook_endpoints.url = %(url_1)s::VARCHAR
-AND webhook_endpoints.is_listed IS false
+AND NOT webhook_endpoints.is_listed
