@@ -17,6 +17,7 @@ from comfyfleet.kernel.ids import JobId, PipelineId, RunId, UserId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.pipelines import sql
 from comfyfleet.pipelines.begin import Place, begin_job
+from comfyfleet.pipelines.count import count_run, count_step
 from comfyfleet.pipelines.frontier import Frontier, RunFrontier
 from comfyfleet.pipelines.gates import open_by_rule
 from comfyfleet.pipelines.look import read_frontiers
@@ -183,22 +184,22 @@ class Round:
         return await self.open_gates()
 
     async def write_counts(self, run_id: RunId) -> None:
-        await self.tx.run(sql.count_run(run_id, **await self._count_steps(run_id)))
+        jobs, tokens = await self._count_steps(run_id)
+        await count_run(self.tx, run_id, in_flight=jobs, jobs_started=jobs, tokens_spent=tokens)
 
-    async def _count_steps(self, run_id: RunId) -> dict[str, int]:
-        """Those of its steps are written; what is to be added to its own comes back."""
+    async def _count_steps(self, run_id: RunId) -> tuple[int, int]:
+        """Those of its steps are written; how many jobs and tokens are to be added to its own comes back."""
         fresh = [(position, job) for position, job in self.begun.get(run_id, []) if job.id not in self.counted]
         for position, count in Counter(position for position, _ in fresh).items():
-            await self.tx.run(sql.count_step(run_id, position, in_flight=count, started=count))
+            await count_step(self.tx, run_id, position, in_flight=count, started=count)
         self.counted |= {job.id for _, job in fresh}
-        tokens = sum(job.reserved_tokens for _, job in fresh)
-        return {"in_flight": len(fresh), "jobs_started": len(fresh), "tokens_spent": tokens}
+        return len(fresh), sum(job.reserved_tokens for _, job in fresh)
 
-    async def close(self, run_id: RunId, *, turn: int | None, stays_due: bool) -> None:
-        """Its counts and its turn, in one statement: whoever looks at a run most often writes least."""
-        added = await self._count_steps(run_id)
-        jobs, tokens = added["jobs_started"], added["tokens_spent"]
-        await self.tx.run(sql.mark_served(run_id, turn=turn, stays_due=stays_due, jobs=jobs, tokens=tokens))
+    async def close(self, run_id: RunId, *, turn: int, stays_due: bool) -> None:
+        """Its counts and its turn, in one statement: this is written for every look at a run."""
+        jobs, tokens = await self._count_steps(run_id)
+        by = {"by_in_flight": jobs, "by_jobs": jobs, "by_tokens": tokens}
+        await self.tx.run(sql.mark_served(stays_due=stays_due), of_run=run_id, turn=turn, **by)
 
 
 async def advance_runs(
@@ -242,7 +243,7 @@ async def _close(this: Round, to_score: list[tuple[RunId, int]], *, has_room: bo
         stays_due = run_id in scored | this.waits or (
             run_id not in this.paused and view.has_room and next_of_run(view, this.rng) is not None
         )
-        await this.close(run_id, turn=turns.get(run_id), stays_due=stays_due)
+        await this.close(run_id, turn=turns.get(run_id, this.runs[run_id].last_turn), stays_due=stays_due)
         await show_stand(this.tx, this.runs[run_id], view, paused=this.paused.get(run_id), is_scored=run_id in scored)
         done.left_due += stays_due
     done.has_more = has_room and len(done.jobs) >= ORDERS_MAX

@@ -10,6 +10,7 @@ from comfyfleet.kernel.errors import KeyReused
 from comfyfleet.kernel.ids import CandidateId, FileId, RunId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.pipelines import sql
+from comfyfleet.pipelines.count import count_parent
 from comfyfleet.pipelines.fill import add_seeds, draw_seed, fill_properties
 from comfyfleet.pipelines.model import Run, Step
 from comfyfleet.pipelines.recipe import Recipe
@@ -84,11 +85,11 @@ async def take_place(tx: TenantTx, place: Place, job: Job, *, seed: int | None) 
     }
     await tx.run_each(sql.insert_job(), [row])
     if place.parent_id is not None:
-        await tx.run(tree_sql.count_parent(place.parent_id, children=1, started=1))
+        await count_parent(tx, place.parent_id, children=1, started=1)
 
 
 async def _find_picture(tx: TenantTx, run: Run, parent_id: CandidateId) -> FileId | None:
-    parent = await tx.one(tree_sql.by_id(parent_id))
+    parent = await tx.one(tree_sql.by_id(), candidate_id=parent_id)
     files = await storage.read_files(tx, [parent.file_id], run.user_id)
     file = files.get(parent.file_id)
     return file.id if file is not None and file.status is FileStatus.STORED else None

@@ -8,6 +8,7 @@ from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import JobId, RunId, UserId
 from comfyfleet.pipelines import sql
+from comfyfleet.pipelines.count import make_due
 from comfyfleet.pipelines.fit import HOURS_MAX
 from comfyfleet.pipelines.lifecycle import ENDED, RUN, RunEvent, RunStatus
 from comfyfleet.pipelines.model import Run
@@ -64,13 +65,13 @@ async def raise_budget(tx: TenantTx, run_id: RunId, user_id: UserId, more: MoreB
     await tx.run(sql.set_budget(run_id, tokens_max=more.tokens_max, jobs_max=more.jobs_max, hours_more=more.hours))
     if run.status is RunStatus.PAUSED and (run.status_reason or "").startswith(BUDGET):
         return await _resumed(tx, run_id)
-    await tx.run(sql.make_due(run_id))
+    await make_due(tx, run_id)
     return Run.from_row(await tx.one(sql.run_of_user(run_id, user_id)))
 
 
 async def _resumed(tx: TenantTx, run_id: RunId) -> Run:
     row = await tx.one(sql.move_run(run_id, RunEvent.RESUME))
-    await tx.run(sql.make_due(run_id))
+    await make_due(tx, run_id)
     return Run.from_row(row)
 
 

@@ -6,6 +6,7 @@ from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import IllegalMove, InvalidInput, NotFound
 from comfyfleet.kernel.ids import CandidateId, RunId, UserId
 from comfyfleet.pipelines import sql
+from comfyfleet.pipelines.count import make_due
 from comfyfleet.pipelines.lifecycle import RUN, RunEvent, RunStatus
 from comfyfleet.pipelines.model import TOP_MAX, Run, RunStep
 from comfyfleet.pipelines.read import hold_run, read_steps
@@ -64,7 +65,7 @@ async def approve_by_scorer(
     if passed_over:
         await tx.run(tree_sql.pass_over(list(passed_over)))
     await open_by_rule(tx, run_id, position, top=row.top, by=f"scorer:{scorer}")
-    await tx.run(sql.make_due(run_id))
+    await make_due(tx, run_id)
     return True
 
 
@@ -85,5 +86,5 @@ async def _go_on(tx: TenantTx, run: Run) -> Run:
     """One that waited, or seemed over, has something to do; one that is paused is told when it goes on."""
     if run.status in RUN.sources(RunEvent.GO_ON):
         await tx.one(sql.move_run(run.id, RunEvent.GO_ON))
-    await tx.run(sql.make_due(run.id))
+    await make_due(tx, run.id)
     return Run.from_row(await tx.one(sql.run_of_user(run.id, run.user_id)))

@@ -11,6 +11,7 @@ from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.jobs import Job, JobStatus
 from comfyfleet.kernel.ids import CandidateId, FileId, JobId, RunId, new_id
 from comfyfleet.pipelines import sql
+from comfyfleet.pipelines.count import count_parent, count_run, count_step, make_due
 from comfyfleet.pipelines.lifecycle import CandidateStatus
 from comfyfleet.pipelines.model import RunJob, RunJobState
 from comfyfleet.pipelines.tree import sql as tree_sql
@@ -50,13 +51,13 @@ def _user_of(settlement: Settlement, owners: dict[JobId, jobs.Owner]) -> str:
 
 
 async def _take_result(tx: TenantTx, job_id: JobId) -> None:
-    job, run_job = await jobs.get_job(tx, job_id), RunJob.from_row(await tx.one(sql.job_by_id(job_id)))
+    job, run_job = await jobs.get_job(tx, job_id), RunJob.from_row(await tx.one(sql.job_by_id(), of_job=job_id))
     pictures = await _pictures_of(tx, job) if job.status is JobStatus.COMPLETED else []
     state, error = STATES[job.status], job.error_message
     if state is RunJobState.DONE and not pictures:
         # Nothing to show for it: were it not counted as a failure, it would be tried for ever.
         state, error = RunJobState.FAILED, NO_PICTURE
-    await tx.one(sql.end_job(job_id, state, error=error if state is RunJobState.FAILED else None))
+    await tx.one(sql.end_job(state), of_job=job_id, why=error if state is RunJobState.FAILED else None)
     alive = await _plant(tx, run_job, pictures)
     await _count(tx, run_job, state, made=len(pictures), alive=alive, spent=job.status is JobStatus.COMPLETED)
 
@@ -76,7 +77,7 @@ async def _plant(tx: TenantTx, run_job: RunJob, pictures: Sequence[tuple[int, Fi
     """How many of them live: below a candidate that was rejected in the meantime nothing does."""
     if not pictures:
         return 0
-    parent = None if run_job.parent_id is None else await tx.one(tree_sql.by_id(run_job.parent_id))
+    parent = None if run_job.parent_id is None else await tx.one(tree_sql.by_id(), candidate_id=run_job.parent_id)
     is_dead = parent is not None and parent.status == CandidateStatus.REJECTED
     status = CandidateStatus.REJECTED if is_dead else CandidateStatus.ACTIVE
     rows = [
@@ -100,9 +101,9 @@ async def _plant(tx: TenantTx, run_job: RunJob, pictures: Sequence[tuple[int, Fi
 async def _count(tx: TenantTx, run_job: RunJob, state: RunJobState, *, made: int, alive: int, spent: bool) -> None:
     failures = 1 if state is RunJobState.FAILED else 0
     step = {"in_flight": -1, "made": made, "alive": alive, "failures": failures}
-    await tx.run(sql.count_step(run_job.run_id, run_job.position, **step))
+    await count_step(tx, run_job.run_id, run_job.position, **step)
     if run_job.parent_id is not None:
-        await tx.run(tree_sql.count_parent(run_job.parent_id, children=made - 1, failures=failures))
+        await count_parent(tx, run_job.parent_id, children=made - 1, failures=failures)
     refund = 0 if spent else run_job.tokens
-    await tx.run(sql.count_run(run_job.run_id, in_flight=-1, tokens_spent=-refund))
-    await tx.run(sql.make_due(run_job.run_id))
+    await count_run(tx, run_job.run_id, in_flight=-1, tokens_spent=-refund)
+    await make_due(tx, run_job.run_id)

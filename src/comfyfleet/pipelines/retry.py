@@ -7,6 +7,7 @@ from comfyfleet.kernel.errors import IllegalMove, InvalidInput, NotFound
 from comfyfleet.kernel.ids import JobId, RunId, UserId
 from comfyfleet.pipelines import sql
 from comfyfleet.pipelines.begin import Place, take_place
+from comfyfleet.pipelines.count import count_parent, count_run, count_step, make_due
 from comfyfleet.pipelines.lifecycle import RUN, CandidateStatus, RunEvent, RunStatus
 from comfyfleet.pipelines.look import budget_of
 from comfyfleet.pipelines.model import Run, RunJob, RunJobState
@@ -42,7 +43,7 @@ async def _next_ordinal(tx: TenantTx, failed: RunJob) -> int:
     step = (await read_steps(tx, [failed.run_id]))[failed.run_id][failed.position]
     filled, begun = step.made + step.in_flight, step.started
     if failed.parent_id is not None:
-        parent = await tx.one(tree_sql.by_id(failed.parent_id))
+        parent = await tx.one(tree_sql.by_id(), candidate_id=failed.parent_id)
         if parent.status == CandidateStatus.REJECTED:
             raise InvalidInput("job_id", "what it was to work on has been rejected")
         filled, begun = parent.children, parent.started
@@ -57,11 +58,10 @@ def _require_budget(run: Run, failed: RunJob) -> None:
 
 
 async def _count(tx: TenantTx, run: Run, failed: RunJob) -> None:
-    await tx.run(sql.count_step(run.id, failed.position, in_flight=1, started=1, failures=-1))
+    await count_step(tx, run.id, failed.position, in_flight=1, started=1, failures=-1)
     if failed.parent_id is not None:
-        await tx.run(tree_sql.count_parent(failed.parent_id, failures=-1))
-    spent = {"in_flight": 1, "jobs_started": 1, "tokens_spent": failed.tokens}
-    await tx.run(sql.count_run(run.id, **spent))
+        await count_parent(tx, failed.parent_id, failures=-1)
+    await count_run(tx, run.id, in_flight=1, jobs_started=1, tokens_spent=failed.tokens)
     if run.status in RUN.sources(RunEvent.GO_ON):
         await tx.one(sql.move_run(run.id, RunEvent.GO_ON))
-    await tx.run(sql.make_due(run.id))
+    await make_due(tx, run.id)

@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import HeldToTheEnd, insert_once, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import pipeline_run_steps, pipeline_runs, pipelines, run_jobs
 from comfyfleet.kernel.ids import JobId, PipelineId, RunId, UserId
@@ -17,6 +18,9 @@ p, r, s, j = pipelines, pipeline_runs, pipeline_run_steps, run_jobs
 COUNTS = ("made", "alive", "in_flight", "started", "failures", "votes")
 # Over by its budget's clock.
 OVER_TIME = sa.and_(r.c.ends_at.is_not(None), r.c.ends_at <= now()).label("is_over_time")
+# Bound when a statement runs that is built once: none is called like a column that it sets.
+OF_RUN, OF_JOB = sa.bindparam("of_run", type_=sa.Uuid()), sa.bindparam("of_job", type_=sa.Uuid())
+AT_STEP = sa.bindparam("at_step", type_=sa.Integer())
 ADVANCING = [RunStatus.PENDING, RunStatus.RUNNING, RunStatus.WAITING_FOR_APPROVAL]
 
 
@@ -161,11 +165,11 @@ def start_run(run_id: RunId) -> sa.Executable:
     return move_run(run_id, RunEvent.START).values(started_at=now())
 
 
-def make_due(run_id: RunId) -> sa.Update:
-    """Somebody should look what it can do now. One that is paused or over is left in peace."""
+@built_once
+def make_due() -> sa.Update:
     return (
         sa.update(r)
-        .where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id, r.c.status.in_(ADVANCING))
+        .where(r.c.tenant_id == BOUND_TENANT, r.c.id == OF_RUN, r.c.status.in_(ADVANCING))
         .values(advance_due_at=now(), score_due_at=_now_if_scored())
     )
 
@@ -187,6 +191,7 @@ def set_budget(run_id: RunId, *, tokens_max: int | None, jobs_max: int | None, h
 # ── advance ─────────────────────────────────────────────────────────────────────────────────
 
 
+@built_once
 def due_runs(*, rows: int) -> sa.Select[Any]:
     """Over a whole pool, with what their steps are. Of each tenant who has waited longest first: one whose many runs
     wait for room hides nobody else's."""
@@ -204,6 +209,7 @@ def due_runs(*, rows: int) -> sa.Select[Any]:
     )
 
 
+@built_once
 def hold_tenant() -> sa.Select[Any]:
     """One replica at a time places jobs for a tenant's runs: so the tenant's limit and the turns are exact."""
     return sa.select(HeldToTheEnd(BOUND_TENANT))
@@ -234,6 +240,7 @@ def still_due(run_ids: list[RunId]) -> sa.Select[Any]:
     )
 
 
+@built_once
 def jobs_under_way(*, rows: int) -> sa.Select[Any]:
     """Of all the tenant's runs; so many at most."""
     return sa.select(j.c.job_id).where(j.c.tenant_id == BOUND_TENANT, j.c.state == _in_flight()).limit(rows)
@@ -245,57 +252,40 @@ def steps_of(run_ids: list[RunId]) -> sa.Select[Any]:
     )
 
 
+@built_once
 def insert_job() -> sa.Insert:
     names = ("job_id", "run_id", "position", "parent_id", "place", "ordinal", "seed", "tokens")
     given = {name: sa.bindparam(name, type_=j.c[name].type) for name in names}
     return sa.insert(j).values(tenant_id=BOUND_TENANT, state=RunJobState.IN_FLIGHT, created_at=now(), **given)
 
 
-def count_step(
-    run_id: RunId,
-    position: int,
-    *,
-    made: int = 0,
-    alive: int = 0,
-    in_flight: int = 0,
-    started: int = 0,
-    failures: int = 0,
-    votes: int = 0,
-) -> sa.Update:
-    """So many more; below zero, fewer."""
-    more = {
-        "made": made,
-        "alive": alive,
-        "in_flight": in_flight,
-        "started": started,
-        "failures": failures,
-        "votes": votes,
-    }
+@built_once
+def count_step() -> sa.Update:
     return (
         sa.update(s)
-        .where(s.c.tenant_id == BOUND_TENANT, s.c.run_id == run_id, s.c.position == position)
-        .values(**{name: s.c[name] + by for name, by in more.items()})
+        .where(s.c.tenant_id == BOUND_TENANT, s.c.run_id == OF_RUN, s.c.position == AT_STEP)
+        .values(**{name: s.c[name] + sa.bindparam(f"by_{name}", type_=sa.Integer()) for name in COUNTS})
     )
 
 
-def count_run(run_id: RunId, *, in_flight: int = 0, jobs_started: int = 0, tokens_spent: int = 0) -> sa.Update:
-    more = {"in_flight": in_flight, "jobs_started": jobs_started, "tokens_spent": tokens_spent}
+@built_once
+def count_run() -> sa.Update:
     return (
         sa.update(r)
-        .where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id)
-        .values(**{name: r.c[name] + by for name, by in more.items()})
+        .where(r.c.tenant_id == BOUND_TENANT, r.c.id == OF_RUN)
+        .values(
+            in_flight=r.c.in_flight + sa.bindparam("by_in_flight", type_=sa.Integer()),
+            jobs_started=r.c.jobs_started + sa.bindparam("by_jobs", type_=sa.Integer()),
+            tokens_spent=r.c.tokens_spent + sa.bindparam("by_tokens", type_=sa.BigInteger()),
+        )
     )
 
 
-def mark_served(run_id: RunId, *, turn: int | None, stays_due: bool, jobs: int = 0, tokens: int = 0) -> sa.Update:
-    """With what it began. One that stays due goes to the end of the queue: others are looked at first."""
-    begun = {"in_flight": r.c.in_flight + jobs, "jobs_started": r.c.jobs_started + jobs}
-    spent = {**begun, "tokens_spent": r.c.tokens_spent + tokens} if jobs else {}
-    turned = {} if turn is None else {"last_turn": turn}
-    return (
-        sa.update(r)
-        .where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id)
-        .values(advance_due_at=now() if stays_due else None, **turned, **spent)
+@built_once
+def mark_served(*, stays_due: bool) -> sa.Update:
+    """With what it began, and its turn. One that stays due goes to the end of the queue: others are looked at first."""
+    return count_run().values(
+        advance_due_at=now() if stays_due else None, last_turn=sa.bindparam("turn", type_=sa.BigInteger())
     )
 
 
@@ -320,19 +310,21 @@ def hold_runs_of_jobs(job_ids: list[JobId]) -> sa.Select[Any]:
     return sa.select(r.c.id).where(r.c.tenant_id == BOUND_TENANT, r.c.id.in_(mine)).order_by(r.c.id).with_for_update()
 
 
-def job_by_id(job_id: JobId) -> sa.Select[Any]:
-    return sa.select(*j.c).where(j.c.tenant_id == BOUND_TENANT, j.c.job_id == job_id)
+@built_once
+def job_by_id() -> sa.Select[Any]:
+    return sa.select(*j.c).where(j.c.tenant_id == BOUND_TENANT, j.c.job_id == OF_JOB)
 
 
 def job_of_run(run_id: RunId, job_id: JobId) -> sa.Select[Any]:
-    return job_by_id(job_id).where(j.c.run_id == run_id)
+    return sa.select(*j.c).where(j.c.tenant_id == BOUND_TENANT, j.c.job_id == job_id, j.c.run_id == run_id)
 
 
-def end_job(job_id: JobId, state: RunJobState, *, error: str | None) -> sa.Update:
+@built_once
+def end_job(state: RunJobState) -> sa.Update:
     return (
         sa.update(j)
-        .where(j.c.tenant_id == BOUND_TENANT, j.c.job_id == job_id, j.c.state == _in_flight())
-        .values(state=state, error=error, ended_at=now())
+        .where(j.c.tenant_id == BOUND_TENANT, j.c.job_id == OF_JOB, j.c.state == _in_flight())
+        .values(state=state, error=sa.bindparam("why", type_=sa.Text()), ended_at=now())
         .returning(*j.c)
     )
 

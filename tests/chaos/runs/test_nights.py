@@ -36,7 +36,7 @@ KILLS = int(os.environ.get("PIPELINE_KILLS", "2"))
 WORKERS = int(os.environ.get("PIPELINE_WORKERS", "5"))
 SEED = os.environ.get("PIPELINE_SEED") or uuid4().hex[:8]
 VARIANTS, TOP, CONCURRENCY = (5, 2, 12) if WANTED >= 500 else (2, 1, 4)
-WITHIN_S = 90 + WANTED * 0.3 + KILLS * 30
+WITHIN_S = 90 + WANTED * 1.2 + KILLS * 30
 
 pytestmark = pytest.mark.timeout(WITHIN_S + 120)
 

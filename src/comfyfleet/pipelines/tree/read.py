@@ -76,7 +76,7 @@ async def rank_candidates(
 ) -> Page[Candidate]:
     """Of one step, the best first; those that were rejected are left out."""
     await read_run(tx, run_id, user_id)
-    last = await tx.maybe(sql.by_id(CandidateId(request.after))) if request.after else None
+    last = await tx.maybe(sql.by_id(), candidate_id=request.after) if request.after else None
     after_rank = None if last is None else last.rank
     rows = await tx.all(
         sql.ranked_page(run_id, position, after_rank=after_rank, after=request.after, rows=request.rows)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from comfyfleet import jobs
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.ids import CandidateId, JobId, UserId
-from comfyfleet.pipelines import sql as run_sql
+from comfyfleet.pipelines.count import count_step, make_due
 from comfyfleet.pipelines.model import Candidate
 from comfyfleet.pipelines.read import hold_run
 from comfyfleet.pipelines.tree import sql
@@ -21,9 +21,9 @@ async def reject_candidate(
     await hold_run(tx, run_id, user_id)
     gone = await tx.all(sql.reject_branch(candidate_id))
     for position, count in Counter(row.position for row in gone).items():
-        await tx.run(run_sql.count_step(run_id, position, alive=-count))
+        await count_step(tx, run_id, position, alive=-count)
     if gone:
-        await tx.run(run_sql.make_due(run_id))
+        await make_due(tx, run_id)
     unwanted = [JobId(row.job_id) for row in await tx.all(sql.jobs_below_rejected(run_id))]
     await jobs.request_cancels(tx, unwanted)
     return await read_candidate(tx, candidate_id, user_id), len(gone), unwanted

@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import insert_once, now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import candidates, files, pipeline_runs, run_jobs, votes
 from comfyfleet.kernel.ids import CandidateId, RunId, UserId, VoteId
@@ -16,10 +17,12 @@ from comfyfleet.storage.lifecycle import FileStatus
 
 c, v, j, r, f = candidates, votes, run_jobs, pipeline_runs, files
 
+CANDIDATE_ID = sa.bindparam("candidate_id", type_=sa.Uuid())
 # As much of a candidate as the choice of a parent needs.
 PARENT = [c.c.id, c.c.elo, c.c.rank, c.c.children, c.c.started, c.c.failures]
 
 
+@built_once
 def insert_candidate() -> sa.Insert:
     names = ("id", "run_id", "position", "parent_id", "job_id", "file_id", "image_index", "seed", "status")
     given = {name: sa.bindparam(name, type_=c.c[name].type) for name in names}
@@ -37,13 +40,21 @@ def insert_candidate() -> sa.Insert:
     )
 
 
-def by_id(candidate_id: CandidateId) -> sa.Select[Any]:
-    return sa.select(*c.c).where(c.c.tenant_id == BOUND_TENANT, c.c.id == candidate_id)
+@built_once
+def by_id() -> sa.Select[Any]:
+    return sa.select(*c.c).where(c.c.tenant_id == BOUND_TENANT, c.c.id == CANDIDATE_ID)
 
 
 def of_user(candidate_id: CandidateId, user_id: UserId) -> sa.Select[Any]:
     return (
-        by_id(candidate_id).join(r, r.c.id == c.c.run_id).where(r.c.tenant_id == BOUND_TENANT, r.c.user_id == user_id)
+        sa.select(*c.c)
+        .join(r, r.c.id == c.c.run_id)
+        .where(
+            c.c.tenant_id == BOUND_TENANT,
+            c.c.id == candidate_id,
+            r.c.tenant_id == BOUND_TENANT,
+            r.c.user_id == user_id,
+        )
     )
 
 
@@ -63,12 +74,17 @@ def fertile(run_id: RunId, position: int, *, top: int, variants: int, failures_m
     )
 
 
-def count_parent(candidate_id: CandidateId, *, children: int = 0, started: int = 0, failures: int = 0) -> sa.Update:
-    more = {"children": children, "started": started, "failures": failures}
+@built_once
+def count_parent() -> sa.Update:
     return (
         sa.update(c)
-        .where(c.c.tenant_id == BOUND_TENANT, c.c.id == candidate_id)
-        .values(**{name: c.c[name] + by for name, by in more.items()})
+        .where(c.c.tenant_id == BOUND_TENANT, c.c.id == CANDIDATE_ID)
+        .values(
+            **{
+                name: c.c[name] + sa.bindparam(f"by_{name}", type_=sa.Integer())
+                for name in ("children", "started", "failures")
+            }
+        )
     )
 
 

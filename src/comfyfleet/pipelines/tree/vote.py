@@ -6,7 +6,7 @@ from collections.abc import Collection
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import InvalidInput, KeyReused
 from comfyfleet.kernel.ids import CandidateId, RunId, UserId, VoteId, new_id
-from comfyfleet.pipelines import sql as run_sql
+from comfyfleet.pipelines.count import count_step, make_due
 from comfyfleet.pipelines.elo import after_vote
 from comfyfleet.pipelines.lifecycle import CandidateStatus
 from comfyfleet.pipelines.model import Candidate, Vote
@@ -55,9 +55,9 @@ async def cast_vote(
         raise KeyReused(str(idempotency_key))
     for candidate_id, elo in zip((winner_id, loser_id), after_vote(winner.elo, loser.elo), strict=True):
         await tx.run(sql.set_elo(candidate_id, elo))
-    await tx.run(run_sql.count_step(run_id, winner.position, votes=1))
+    await count_step(tx, run_id, winner.position, votes=1)
     # Others may be among the best now; or it was the vote that the run's rule waited for.
-    await tx.run(run_sql.make_due(run_id))
+    await make_due(tx, run_id)
     return Vote.from_row(row), False
 
 

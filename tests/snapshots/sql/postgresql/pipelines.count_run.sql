@@ -1,4 +1,4 @@
 UPDATE pipeline_runs
-SET tokens_spent=(pipeline_runs.tokens_spent + %(tokens_spent_1)s::BIGINT), jobs_started=(pipeline_runs.jobs_started + %(jobs_started_1)s::INTEGER), in_flight=(pipeline_runs.in_flight + %(in_flight_1)s::INTEGER)
+SET tokens_spent=(pipeline_runs.tokens_spent + %(by_tokens)s::BIGINT), jobs_started=(pipeline_runs.jobs_started + %(by_jobs)s::INTEGER), in_flight=(pipeline_runs.in_flight + %(by_in_flight)s::INTEGER)
 WHERE pipeline_runs.tenant_id = %(bound_tenant_id)s::UUID
-AND pipeline_runs.id = %(id_1)s::UUID
+AND pipeline_runs.id = %(of_run)s::UUID

@@ -1,4 +1,4 @@
 UPDATE candidates
-SET children=(candidates.children + %(children_1)s::INTEGER), started=(candidates.started + %(started_1)s::INTEGER), failures=(candidates.failures + %(failures_1)s::INTEGER)
+SET children=(candidates.children + %(by_children)s::INTEGER), started=(candidates.started + %(by_started)s::INTEGER), failures=(candidates.failures + %(by_failures)s::INTEGER)
 WHERE candidates.tenant_id = %(bound_tenant_id)s::UUID
-AND candidates.id = %(id_1)s::UUID
+AND candidates.id = %(candidate_id)s::UUID
