@@ -188,6 +188,8 @@ def test_h11_an_owned_engine_is_restarted_after_two_server_faults_in_a_row(plant
         [told] = [each for each in worker.events if each["event"] == "server.unhealthy"]
         assert (told["restarts"], "No space left" in told["problem"]) == (True, True)
         assert re.search(r"comfyfleet_worker_server_restarts_total\{.*\} 1", worker.metrics())
+        worker.send(signal.SIGTERM)
+        assert worker.process.wait(60) == 0, worker.text
     assert {row["reason"] for job_id in jobs for row in plant.attempts(job_id)} == {"server_fault"}
 
 
