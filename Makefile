@@ -53,7 +53,7 @@ lock: $(READY) ## resolve dependencies anew
 	.uv/bin/uv pip compile -q --universal --generate-hashes --all-extras --group dev --python-version 3.11 \
 	  --upgrade pyproject.toml -o requirements-dev.lock
 
-bench: web ## measure: NAME=dispatch, comfy, jobs or pipelines; ARGS="--quick" or "--json"
+bench: web ## measure: NAME=dispatch, comfy, jobs, worker, pipelines or web; ARGS="--quick" or "--json"
 	@$(BIN)/python -m bench.$(or $(NAME),dispatch) $(ARGS)
 
 soak: web ## the full counts of property, fuzz and chaos tests (hours)

@@ -1,5 +1,7 @@
 """The operator's console, in a real browser before a real fleet: engine, worker, jobs that run."""
 
+import itertools
+import os
 import re
 import shutil
 from pathlib import Path
@@ -9,10 +11,12 @@ import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DEMO, PASSWORD, ROOT, Studio, Watched
+from tests.browser.conftest import DEMO, PASSWORD, ROOT, SCHEMES, WIDTHS, Studio, Watched
 
 PAINT = ROOT / "examples" / "paint.json"
 RUNS_WITHIN_MS = 60_000
+expect.set_options(timeout=20_000)
+WHOLE = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 
 
 def order(studio: Studio, effect: str) -> str:
@@ -49,8 +53,8 @@ def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watche
     expect(page.get_by_role("alert")).to_contain_text("Export (API)")
     page.set_input_files("input[type=file]", graph)
     expect(page.get_by_label("Slug")).to_have_value("my-new-painting")
-    expect(page.get_by_text("What users may set")).to_be_visible()
-    page.get_by_label("Users may set Steps").or_(page.get_by_label("Users may set steps")).uncheck(force=True)
+    expect(page.get_by_text("What users may set", exact=True)).to_be_visible()
+    page.get_by_label("Users may set Paint: steps").uncheck(force=True)
     page.get_by_role("button", name="Register").click()
     expect(page.get_by_role("heading", level=1, name="My new painting")).to_be_visible()
     expect(page.locator(".react-flow__node")).to_have_count(2)
@@ -167,15 +171,16 @@ PAGES = (
 
 
 def test_every_page_fits_every_screen_and_is_accessible(operator: Watched, studio: Studio) -> None:
-    """The smallest and the largest screen here; all widths of all pages are kept by `make screenshots`."""
-    page = operator.page
-    for path in PAGES:
+    """Each page once, at another width and by another light than the one before; all of them in a soak."""
+    page, looks = operator.page, list(itertools.product(SCHEMES, WIDTHS))
+    for number, path in enumerate(PAGES):
         page.goto(f"{studio.url}/console{path}")
-        page.wait_for_load_state("load")
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        expect(page.locator("[aria-busy=true]")).to_have_count(0)
-        for scheme, width in (("dark", 390), ("light", 1280)):
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        for scheme, width in looks if WHOLE else [looks[number % len(looks)]]:
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             page.set_viewport_size({"width": width, "height": 900})
+            expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            expect(page.locator("[aria-busy=true]")).to_have_count(0)
+            operator.picture(f"console{path.replace('/', '-')}-{width}-{scheme}")
             operator.require_accessible(f"{path} {width} {scheme}")
     operator.require_calm()

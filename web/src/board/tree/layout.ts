@@ -22,6 +22,7 @@ export const GAP = 10;
 const BAND_GAP = 130;
 const FAMILY_GAP = 44;
 const COLUMNS_MAX = 12;
+const SHAPE = 1.35;
 
 const byRank = (one: Leaf, other: Leaf) =>
   other.elo - one.elo || one.created_at.localeCompare(other.created_at) || one.id.localeCompare(other.id);
@@ -32,14 +33,19 @@ export function layOut(leaves: Leaf[], buds: Bud[]): Layout {
   const cards = new Map<string, Card>();
   const families: Family[] = [];
   const bands: Rect[] = [];
-  let x = 0;
+  const blocks: Block[][] = [];
   let order = new Map<string, number>();
   for (let position = 0; position < steps; position += 1) {
     const groups = familiesOf(leaves, buds, position, order);
-    const width = place(groups, position, x, cards, families);
-    const height = bottomOf(families, position);
-    bands.push({ x, y: 0, width, height });
+    blocks.push(groups.map((group) => blockOf(group, groups.length)));
     order = new Map(groups.flatMap((group) => group.leaves).map((leaf, index) => [leaf.id, index]));
+  }
+  const limit = heightOf(blocks);
+  let x = 0;
+  for (const [position, band] of blocks.entries()) {
+    const { width, places } = packed(band, limit);
+    band.forEach((block, index) => put(block, position, x + (places[index]?.x ?? 0), places[index]?.y ?? 0, cards, families));
+    bands.push({ x, y: 0, width, height: bottomOf(families, position) });
     x += width + BAND_GAP;
   }
   const height = Math.max(CARD, ...bands.map((band) => band.height));
@@ -72,24 +78,51 @@ function columnsOf(size: number, families: number): number {
   return Math.max(1, Math.min(COLUMNS_MAX, wide));
 }
 
-function place(groups: Group[], position: number, x: number, cards: Map<string, Card>, families: Family[]): number {
-  let [y, widest] = [0, CARD];
-  for (const group of groups) {
-    const ids = [...group.leaves.map((leaf) => leaf.id), ...group.buds.map((bud) => bud.job_id)];
-    const columns = columnsOf(ids.length, groups.length);
-    ids.forEach((id, index) => {
-      const [column, row] = [index % columns, Math.floor(index / columns)];
-      const isBud = index >= group.leaves.length;
-      cards.set(id, { id, isBud, x: x + column * (CARD + GAP), y: y + row * (CARD + GAP), width: CARD, height: CARD });
-    });
-    const rows = Math.ceil(ids.length / columns);
-    const width = Math.min(columns, ids.length) * (CARD + GAP) - GAP;
-    const height = rows * (CARD + GAP) - GAP;
-    families.push({ parent: group.parent, position, ids, x, y, width, height });
-    widest = Math.max(widest, width);
-    y += height + FAMILY_GAP;
+/** A family, before it has a place. */
+type Block = { parent: string | null; ids: string[]; budsFrom: number; columns: number; width: number; height: number };
+
+function blockOf(group: Group, families: number): Block {
+  const ids = [...group.leaves.map((leaf) => leaf.id), ...group.buds.map((bud) => bud.job_id)];
+  const columns = columnsOf(ids.length, families);
+  const width = Math.min(columns, ids.length) * (CARD + GAP) - GAP;
+  const height = Math.ceil(ids.length / columns) * (CARD + GAP) - GAP;
+  return { parent: group.parent, ids, budsFrom: group.leaves.length, columns, width, height };
+}
+
+/** One below the other, up to a height; then beside each other. */
+function packed(blocks: Block[], limit: number): { width: number; places: { x: number; y: number }[] } {
+  let [x, y, widest] = [0, 0, 0];
+  const places = blocks.map((block) => {
+    if (y > 0 && y + block.height > limit) [x, y, widest] = [x + widest + FAMILY_GAP, 0, 0];
+    const place = { x, y };
+    y += block.height + FAMILY_GAP;
+    widest = Math.max(widest, block.width);
+    return place;
+  });
+  return { width: Math.max(CARD, x + widest), places };
+}
+
+/** So high that the whole has about the shape of a screen. */
+function heightOf(bands: Block[][]): number {
+  const least = Math.max(CARD, ...bands.flat().map((block) => block.height));
+  const most = Math.max(least, ...bands.map((band) => band.reduce((sum, block) => sum + block.height + FAMILY_GAP, 0)));
+  let limit = least;
+  while (limit < most) {
+    const width = bands.reduce((sum, band) => sum + packed(band, limit).width + BAND_GAP, 0);
+    if (width <= SHAPE * limit) break;
+    limit *= 1.1;
   }
-  return widest;
+  return limit;
+}
+
+function put(block: Block, position: number, x: number, y: number, cards: Map<string, Card>, families: Family[]) {
+  const { parent, ids, columns, width, height } = block;
+  ids.forEach((id, index) => {
+    const [column, row] = [index % columns, Math.floor(index / columns)];
+    const isBud = index >= block.budsFrom;
+    cards.set(id, { id, isBud, x: x + column * (CARD + GAP), y: y + row * (CARD + GAP), width: CARD, height: CARD });
+  });
+  families.push({ parent, position, ids, x, y, width, height });
 }
 
 function bottomOf(families: Family[], position: number): number {

@@ -8,6 +8,10 @@ type Heard = { select: (id: string | null) => void; open: (id: string) => void; 
 const WHEEL = 0.0016;
 const CLICK_PX = 5;
 const RATIO_MAX = 2;
+// While it moves, a frame that takes longer than this to paint is painted only so often; between them the last one is
+// moved and scaled as it is.
+const FRAME_MS_MAX = 5;
+const FRESH_MS = 110;
 
 export class Stage {
   private camera: Camera = { x: 0, y: 0, scale: 1 };
@@ -16,6 +20,9 @@ export class Stage {
   private frame = 0;
   private isMoved = false;
   private palette: Palette | null = null;
+  private painted: { camera: Camera; at: number; costMs: number } | null = null;
+  private readonly last = document.createElement("canvas");
+  private resting: ReturnType<typeof setTimeout> | undefined;
   private readonly pointers = new Map<number, Point>();
   private travelled = 0;
   private readonly context: CanvasRenderingContext2D | null;
@@ -38,6 +45,7 @@ export class Stage {
 
   close(): void {
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.resting);
     this.watching.disconnect();
     this.ending.abort();
   }
@@ -59,7 +67,7 @@ export class Stage {
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = 0;
-      this.paint();
+      if (!this.moveLast()) this.paint();
     });
   };
 
@@ -110,12 +118,43 @@ export class Stage {
   private paint(): void {
     if (!this.context || !this.scene || this.size.width === 0) return;
     this.palette ??= paletteOf(this.canvas);
+    const began = performance.now();
     paint(this.context, this.scene, this.camera, this.size, this.ratio(), this.palette);
+    // By a copy, which also waits until all of it is really drawn.
+    if (this.last.width !== this.canvas.width || this.last.height !== this.canvas.height) {
+      [this.last.width, this.last.height] = [this.canvas.width, this.canvas.height];
+    }
+    this.last.getContext("2d", { alpha: false })?.drawImage(this.canvas, 0, 0);
+    const now = performance.now();
+    this.painted = { camera: this.camera, at: now, costMs: now - began };
+  }
+
+  /** The frame before, where the camera is now; false where it is too old, or painting is quick anyway. */
+  private moveLast(): boolean {
+    const [context, painted, palette] = [this.context, this.painted, this.palette];
+    if (!context || !painted || !palette || this.resting === undefined) return false;
+    if (painted.costMs < FRAME_MS_MAX || performance.now() - painted.at > Math.max(FRESH_MS, 3 * painted.costMs)) return false;
+    const by = this.camera.scale / painted.camera.scale;
+    const ratio = this.ratio();
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.imageSmoothingQuality = "low";
+    context.fillStyle = palette.ground;
+    context.fillRect(0, 0, this.size.width, this.size.height);
+    const [x, y] = [this.camera.x - painted.camera.x * by, this.camera.y - painted.camera.y * by];
+    context.drawImage(this.last, x, y, this.size.width * by, this.size.height * by);
+    return true;
   }
 
   private move(camera: Camera, byHand: boolean): void {
     if (!this.scene) return;
-    if (byHand) this.isMoved = true;
+    if (byHand) {
+      this.isMoved = true;
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => {
+        this.resting = undefined;
+        this.ask();
+      }, FRESH_MS);
+    }
     this.camera = kept(camera, this.scene.layout.bounds, this.size);
     this.ask();
   }

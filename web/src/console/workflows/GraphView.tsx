@@ -20,7 +20,7 @@ export function GraphView({ graph, marked = [], height = 460 }: { graph: Graph; 
   }, [graph, marked]);
   return (
     <div className={classes.frame} style={{ height }} role="figure" aria-label={`Graph of ${nodes.length} nodes`}>
-      <ReactFlow nodes={nodes} edges={edges} nodeTypes={TYPES} fitView minZoom={0.05} colorMode={scheme} nodesFocusable={false} edgesFocusable={false} proOptions={{ hideAttribution: true }}>
+      <ReactFlow nodes={nodes} edges={edges} nodeTypes={TYPES} fitView fitViewOptions={{ maxZoom: 1 }} minZoom={0.05} colorMode={scheme} nodesFocusable={false} edgesFocusable={false} proOptions={{ hideAttribution: true }}>
         <Background gap={22} />
         <Controls showInteractive={false} />
       </ReactFlow>

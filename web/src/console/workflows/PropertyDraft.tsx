@@ -12,12 +12,12 @@ export function PropertyDraft({ draft, change }: { draft: Draft; change: (change
   const number = draft.type === "integer" || draft.type === "number";
   const called = draft.label || draft.name;
   return (
-    <div style={{ padding: "0.75rem 1rem", borderBottom: "1px solid var(--line)", opacity: draft.open ? 1 : 0.7 }}>
+    <div style={{ padding: "0.75rem 1rem", borderBottom: "1px solid var(--line)" }}>
       <Group wrap="nowrap" gap="sm">
         <Switch checked={draft.open} onChange={(event) => change({ open: event.currentTarget.checked })} aria-label={`Users may set ${called}`} />
         <div style={{ flex: 1, minWidth: 0 }}>
           <Group gap={6}>
-            <Text fw={550} size="sm">{called}</Text>
+            <Text fw={550} size="sm" className={draft.open ? undefined : "quiet"}>{called}</Text>
             <Badge size="sm" variant="light" color="gray" tt="none">{draft.type}</Badge>
             {draft.is_primary_input && <Badge size="sm" variant="light" tt="none">the user's upload</Badge>}
           </Group>
