@@ -274,7 +274,7 @@ def test_keys_and_webhooks_are_made_looked_at_and_ended(studio: Studio, demo: Wa
     with a_receiver() as url:
         page.goto(f"{studio.url}/webhooks")
         page.get_by_role("button", name="Add an address").click()
-        page.get_by_label("Address").fill(url)
+        page.get_by_role("textbox", name="Address").fill(url)
         page.get_by_role("button", name="Add", exact=True).click()
         page.get_by_role("button", name="Done").click()
         page.get_by_role("link", name=url).click()

@@ -25,7 +25,7 @@ export const theme = createTheme({
   components: {
     Anchor: { defaultProps: { underline: "always" } },
     Tooltip: { defaultProps: { withArrow: true, openDelay: 250 } },
-    Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.45, blur: 2 } } },
+    Modal: { styles: { title: { fontWeight: 650, fontSize: "1.1rem" } }, defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.45, blur: 2 } } },
     PasswordInput: { defaultProps: { visibilityToggleButtonProps: { "aria-label": "Show what is typed", tabIndex: 0 } } },
     // An icon says nothing to those who do not see it.
     CloseButton: { defaultProps: { "aria-label": "Close" } },
