@@ -49,12 +49,9 @@ export const variables: CSSVariablesResolver = () => ({
     // Of all of them only these stay too pale for small text.
     "--mantine-color-orange-light-color": "#8a3206",
     "--mantine-color-yellow-light-color": "#7a4a00",
-    ...Object.fromEntries(TINTED.map((name) => [`--mantine-color-${name}-outline`, `var(--mantine-color-${name}-9)`])),
-    // Of these even the darkest shade is too pale.
     "--mantine-color-green-light-color": "#1e6b2f",
-    "--mantine-color-orange-light-color": "#9c3a0a",
-    "--mantine-color-yellow-light-color": "#7a4500",
     "--mantine-color-teal-light-color": "#06664a",
+    ...Object.fromEntries(TINTED.map((name) => [`--mantine-color-${name}-outline`, `var(--mantine-color-${name}-9)`])),
     "--surface": "#ffffff",
     "--line": "#e4e0d8",
   },
