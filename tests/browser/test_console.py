@@ -90,14 +90,14 @@ def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watche
 
 
 def click_block(page: Page) -> None:
-    """Where the canvas says that something is under the pointer: as people find it."""
-    canvas = page.locator("canvas")
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
+    """Where the picture says that something is under the pointer: as people find it."""
+    ground = page.get_by_test_id("ground")
+    ground.scroll_into_view_if_needed()
+    box = ground.bounding_box()
     assert box is not None
     for back in range(4, 700, 2):
         page.mouse.move(box["x"] + box["width"] - back, box["y"] + 36)
-        if canvas.evaluate("each => each.style.cursor") == "pointer":
+        if ground.evaluate("each => each.style.cursor") == "pointer":
             expect(page.get_by_text("Outcome")).to_have_count(2)  # the card and the table
             page.mouse.down()
             page.mouse.up()

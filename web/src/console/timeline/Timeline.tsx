@@ -20,21 +20,24 @@ const FIRST_MS = HOUR_MS;
 export function Timeline({ blocks, version, aheadMs }: { blocks: Blocks; version: number; aheadMs: number }) {
   const look = lookOf(useComputedColorScheme("light") === "dark");
   const scroller = useRef<HTMLDivElement>(null);
-  const canvas = useRef<HTMLCanvasElement>(null);
+  const ground = useRef<HTMLDivElement>(null);
+  const axis = useRef<HTMLCanvasElement>(null);
+  const now = useRef<HTMLDivElement>(null);
+  const mark = useRef<HTMLDivElement>(null);
   const stage = useRef<Stage | null>(null);
   const [card, setCard] = useState<{ found: Found; x: number; y: number } | null>(null);
   const [seen, setSeen] = useState<{ window: Window; follows: boolean } | null>(null);
   const navigate = useNavigate();
   const open = useEffectEvent((found: Found) => void navigate({ to: "/console/dispatches/$dispatchId", params: { dispatchId: found.dispatchId } }));
-  const begin = useEffectEvent((frame: HTMLElement, paper: HTMLCanvasElement) => new Stage(frame, paper, blocks, look, aheadMs, {
+  const begin = useEffectEvent((frame: HTMLElement, paper: HTMLElement, parts: { axis: HTMLCanvasElement; now: HTMLElement; mark: HTMLElement }) => new Stage(frame, paper, parts, blocks, look, aheadMs, {
     hover: (found, x, y) => setCard(found && { found, x, y }),
     open,
     look: (window, follows) => setSeen({ window, follows }),
   }, FIRST_MS));
 
   useEffect(() => {
-    if (!scroller.current || !canvas.current) return;
-    const made = begin(scroller.current, canvas.current);
+    if (!scroller.current || !ground.current || !axis.current || !now.current || !mark.current) return;
+    const made = begin(scroller.current, ground.current, { axis: axis.current, now: now.current, mark: mark.current });
     stage.current = made;
     return () => made.close();
   }, []);
@@ -56,8 +59,10 @@ export function Timeline({ blocks, version, aheadMs }: { blocks: Blocks; version
       </Group>
       <div className={`surface ${classes.frame}`}>
         <div ref={scroller} className={classes.scroller} tabIndex={0} role="region" aria-label="Timeline of all workers; the table below says the same">
-          <div style={{ height: heightOf(blocks.lanes.length) }}>
-            <canvas ref={canvas} className={classes.canvas} role="img" aria-label={`${blocks.lanes.length} workers, ${blocks.count} attempts`} />
+          <div ref={ground} className={classes.ground} style={{ height: heightOf(blocks.lanes.length) }} data-testid="ground">
+            <canvas ref={axis} className={classes.axis} role="img" aria-label={`${blocks.lanes.length} workers, ${blocks.count} attempts`} />
+            <div ref={now} className={classes.now} aria-hidden />
+            <div ref={mark} className={classes.mark} aria-hidden hidden />
           </div>
         </div>
         {card && <HoverCard {...card} color={colorOf(look, blocks.workflow[card.found.index] ?? 0)} />}

@@ -1,4 +1,5 @@
-/** One picture of the timeline. Only what is seen is looked at, and blocks of one colour are filled together. */
+/** The timeline in strips of a few lines. The browser scrolls them: nothing is drawn for that but strips that come into
+ * sight. Of each line only what is in the window is looked at, and blocks of one colour are filled together. */
 import type { Blocks, Lane } from "./blocks";
 import { clockText, spanOf, ticks, type Window } from "./window";
 
@@ -9,10 +10,10 @@ const TICK_PX = 92;
 const FONT = "12px ui-sans-serif, system-ui, sans-serif";
 const SMALL = "11px ui-sans-serif, system-ui, sans-serif";
 
-export type Look = { text: string; quiet: string; line: string; lane: string; bad: string; now: string; hover: string; palette: string[] };
-export type Scene = {
-  blocks: Blocks; order: number[]; window: Window; nowMs: number; scrollY: number; width: number; height: number; gutter: number; hovered: number | null;
-};
+export type Look = { paper: string; text: string; quiet: string; line: string; lane: string; bad: string; palette: string[] };
+export type Scene = { blocks: Blocks; order: number[]; window: Window; nowMs: number; width: number; gutter: number };
+/** Lines that are drawn together, from the one to before the other. */
+export type Strip = { first: number; last: number };
 
 // Ten that can be told apart by most eyes, on paper and on ink.
 const LIGHT = ["#c77b00", "#2f6fb5", "#3d8b57", "#8a4fa8", "#b8455b", "#1f8a94", "#7a6a2b", "#5661c4", "#a85a2a", "#4f7f1f"];
@@ -20,37 +21,29 @@ const DARK = ["#f4bc44", "#6aa9e9", "#6cc08b", "#c08be0", "#ee8297", "#5cc7d1", 
 
 export function lookOf(dark: boolean): Look {
   return dark
-    ? { text: "#e9e7e2", quiet: "#aaa79f", line: "#34322d", lane: "#1c1b18", bad: "#ff6f5c", now: "#f4bc44", hover: "#ffffff", palette: DARK }
-    : { text: "#1b1a17", quiet: "#66625a", line: "#e4e0d8", lane: "#f6f3ee", bad: "#c9281a", now: "#a8711a", hover: "#1b1a17", palette: LIGHT };
+    ? { paper: "#1c1b18", text: "#e9e7e2", quiet: "#aaa79f", line: "#34322d", lane: "#262521", bad: "#ff6f5c", palette: DARK }
+    : { paper: "#ffffff", text: "#1b1a17", quiet: "#66625a", line: "#e4e0d8", lane: "#f6f3ee", bad: "#c9281a", palette: LIGHT };
 }
 
 export const colorOf = (look: Look, workflow: number) => look.palette[workflow % look.palette.length] ?? "#888";
 
-export function draw(canvas: CanvasRenderingContext2D, scene: Scene, look: Look): void {
-  const { width, height } = scene;
-  canvas.clearRect(0, 0, width, height);
-  const first = Math.max(0, Math.floor(scene.scrollY / LANE_H));
-  const last = Math.min(scene.order.length, Math.ceil((scene.scrollY + height - AXIS_H) / LANE_H));
-  canvas.save();
-  canvas.beginPath();
-  canvas.rect(0, AXIS_H, width, height - AXIS_H);
-  canvas.clip();
-  drawGround(canvas, scene, look, first, last);
-  drawBlocks(canvas, scene, look, first, last);
-  drawNames(canvas, scene, look, first, last);
-  canvas.restore();
-  drawAxis(canvas, scene, look);
+export function drawStrip(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, strip: Strip): void {
+  canvas.fillStyle = look.paper;
+  canvas.fillRect(0, 0, scene.width, (strip.last - strip.first) * LANE_H);
+  drawGround(canvas, scene, look, strip);
+  drawBlocks(canvas, scene, look, strip);
+  drawNames(canvas, scene, look, strip);
 }
 
-const topOf = (scene: Scene, row: number) => AXIS_H + row * LANE_H - scene.scrollY;
+const topOf = (strip: Strip, row: number) => (row - strip.first) * LANE_H;
 
-function drawGround(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, first: number, last: number): void {
+function drawGround(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, strip: Strip): void {
   canvas.fillStyle = look.lane;
-  for (let row = first; row < last; row += 1) {
-    canvas.fillRect(scene.gutter, topOf(scene, row) + PAD, scene.width - scene.gutter, LANE_H - 2 * PAD);
+  for (let row = strip.first; row < strip.last; row += 1) {
+    canvas.fillRect(scene.gutter, topOf(strip, row) + PAD, scene.width - scene.gutter, LANE_H - 2 * PAD);
   }
   canvas.fillStyle = look.line;
-  for (const { x } of marks(scene)) canvas.fillRect(x, AXIS_H, 1, scene.height);
+  for (const { x } of marks(scene)) canvas.fillRect(x, 0, 1, (strip.last - strip.first) * LANE_H);
 }
 
 /** Where times stand on the axis. */
@@ -59,16 +52,16 @@ function marks(scene: Scene): { x: number; ms: number }[] {
   return ticks(scene.window, Math.max(2, (scene.width - scene.gutter) / TICK_PX)).map((ms) => ({ x: Math.round(scene.gutter + (ms - scene.window.fromMs) * perMs), ms }));
 }
 
-function drawBlocks(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, first: number, last: number): void {
+function drawBlocks(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, strip: Strip): void {
   const { blocks, window, gutter } = scene;
   const perMs = (scene.width - gutter) / spanOf(window);
   const rects = new Map<number, number[]>();
   const bad: number[] = [];
   const completed = blocks.outcomes.indexOf("completed");
-  for (let row = first; row < last; row += 1) {
+  for (let row = strip.first; row < strip.last; row += 1) {
     const lane = blocks.lanes[scene.order[row] ?? -1];
     if (!lane) continue;
-    const top = topOf(scene, row) + PAD;
+    const top = topOf(strip, row) + PAD;
     const tall = (LANE_H - 2 * PAD) / lane.slots;
     // Many blocks may share a pixel: the first one of each colour stands for them.
     const drawnTo = new Float64Array(lane.slots).fill(-1);
@@ -94,7 +87,6 @@ function drawBlocks(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, 
   }
   for (const [color, list] of rects) fill(canvas, colorOf(look, color), list);
   fill(canvas, look.bad, bad);
-  if (scene.hovered !== null) outline(canvas, scene, look, scene.hovered);
 }
 
 function fill(canvas: CanvasRenderingContext2D, color: string, list: number[]): void {
@@ -102,27 +94,28 @@ function fill(canvas: CanvasRenderingContext2D, color: string, list: number[]): 
   for (let at = 0; at < list.length; at += 4) canvas.fillRect(list[at] ?? 0, list[at + 1] ?? 0, list[at + 2] ?? 0, list[at + 3] ?? 0);
 }
 
-function outline(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, index: number): void {
+/** Where a block stands, from the top of the first line. */
+export function boxOf(scene: Scene, index: number): { left: number; top: number; width: number; height: number } | null {
   const { blocks, window, gutter } = scene;
   const row = scene.order.indexOf(blocks.lane[index] ?? -1);
   const lane = blocks.lanes[blocks.lane[index] ?? -1];
-  if (row < 0 || !lane) return;
+  if (row < 0 || !lane) return null;
   const perMs = (scene.width - gutter) / spanOf(window);
-  const tall = (LANE_H - 2 * PAD) / lane.slots;
+  const height = (LANE_H - 2 * PAD) / lane.slots;
   const left = Math.max(gutter, gutter + ((blocks.start[index] ?? 0) - window.fromMs) * perMs);
-  const right = gutter + (Math.min(blocks.end[index] ?? 0, scene.nowMs) - window.fromMs) * perMs;
-  canvas.strokeStyle = look.hover;
-  canvas.lineWidth = 2;
-  canvas.strokeRect(left - 1, topOf(scene, row) + PAD + (blocks.slot[index] ?? 0) * tall - 1, Math.max(right - left, 2) + 2, tall + 1);
+  const right = Math.min(scene.width, gutter + (Math.min(blocks.end[index] ?? 0, scene.nowMs) - window.fromMs) * perMs);
+  return { left, top: row * LANE_H + PAD + (blocks.slot[index] ?? 0) * height, width: Math.max(right - left, 2), height };
 }
 
-function drawNames(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, first: number, last: number): void {
+export const nowAt = (scene: Scene) => scene.gutter + ((scene.nowMs - scene.window.fromMs) * (scene.width - scene.gutter)) / spanOf(scene.window);
+
+function drawNames(canvas: CanvasRenderingContext2D, scene: Scene, look: Look, strip: Strip): void {
   canvas.font = FONT;
   canvas.textBaseline = "middle";
-  for (let row = first; row < last; row += 1) {
+  for (let row = strip.first; row < strip.last; row += 1) {
     const lane = scene.blocks.lanes[scene.order[row] ?? -1];
     if (!lane) continue;
-    const middle = topOf(scene, row) + LANE_H / 2;
+    const middle = topOf(strip, row) + LANE_H / 2;
     canvas.fillStyle = statusColor(lane, look);
     canvas.beginPath();
     canvas.arc(8, middle, 3.5, 0, Math.PI * 2);
@@ -152,34 +145,29 @@ function shortened(canvas: CanvasRenderingContext2D, name: string, width: number
   return text;
 }
 
-function drawAxis(canvas: CanvasRenderingContext2D, scene: Scene, look: Look): void {
-  const { window, gutter, width, height } = scene;
-  const perMs = (width - gutter) / spanOf(window);
+export function drawAxis(canvas: CanvasRenderingContext2D, scene: Scene, look: Look): void {
+  canvas.fillStyle = look.paper;
+  canvas.fillRect(0, 0, scene.width, AXIS_H);
   canvas.font = SMALL;
   canvas.textBaseline = "middle";
   for (const { x, ms } of marks(scene)) {
     canvas.fillStyle = look.line;
     canvas.fillRect(x, AXIS_H - 7, 1, 7);
-    if (x > width - 50) continue;
+    if (x > scene.width - 50) continue;
     canvas.fillStyle = look.quiet;
-    canvas.fillText(clockText(ms, spanOf(window)), x + 4, AXIS_H / 2 - 2);
+    canvas.fillText(clockText(ms, spanOf(scene.window)), x + 4, AXIS_H / 2 - 2);
   }
-  const now = gutter + (scene.nowMs - window.fromMs) * perMs;
-  if (now < gutter || now > width) return;
-  canvas.fillStyle = look.now;
-  canvas.fillRect(Math.round(now), 0, 1.5, height);
 }
 
 /** Which block is under the pointer. */
 export function blockAt(scene: Scene, x: number, y: number): number | null {
-  if (x < scene.gutter || y < AXIS_H) return null;
-  const row = Math.floor((y - AXIS_H + scene.scrollY) / LANE_H);
+  const row = Math.floor(y / LANE_H);
   const lane = scene.blocks.lanes[scene.order[row] ?? -1];
-  if (!lane) return null;
+  if (!lane || x < scene.gutter || y < 0) return null;
   const { blocks, window } = scene;
   const msPer = spanOf(window) / (scene.width - scene.gutter);
   const ms = window.fromMs + (x - scene.gutter) * msPer;
-  const slot = Math.min(lane.slots - 1, Math.max(0, Math.floor(((y - topOf(scene, row) - PAD) / (LANE_H - 2 * PAD)) * lane.slots)));
+  const slot = Math.min(lane.slots - 1, Math.max(0, Math.floor(((y - row * LANE_H - PAD) / (LANE_H - 2 * PAD)) * lane.slots)));
   let nearest: number | null = null;
   for (let place = blocks.firstFrom(lane, ms - 2 * msPer); place < lane.blocks.length; place += 1) {
     const index = lane.blocks[place] ?? 0;
