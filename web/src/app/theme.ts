@@ -46,9 +46,6 @@ export const variables: CSSVariablesResolver = () => ({
     "--mantine-color-anchor": "var(--mantine-color-sun-8)",
     "--mantine-color-sun-text": "var(--mantine-color-sun-8)",
     ...Object.fromEntries(TINTED.map((name) => [`--mantine-color-${name}-light-color`, `var(--mantine-color-${name}-9)`])),
-    // Of all of them only these stay too pale for small text.
-    "--mantine-color-orange-light-color": "#8a3206",
-    "--mantine-color-yellow-light-color": "#7a4a00",
     ...Object.fromEntries(TINTED.map((name) => [`--mantine-color-${name}-outline`, `var(--mantine-color-${name}-9)`])),
     // Of these even the darkest shade is too pale.
     "--mantine-color-green-light-color": "#1e6b2f",
