@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from PIL import Image
@@ -283,6 +284,28 @@ async def test_so_many_look_at_the_same_time_and_no_more() -> None:
     looks = [prober.probe(read, size_bytes=len(content), media_type="image/png", field=FIELD) for _ in range(5)]
     assert {each.width for each in await asyncio.gather(*looks)} == {120}
     assert 1 <= most <= 2
+
+
+async def test_who_sends_what_takes_long_keeps_nobody_else_waiting() -> None:
+    prober, content, stuck = Prober(MediaRules(probes_max=2, probe_s=60)), a_picture(), asyncio.Event()
+    given: dict[str, Any] = {"size_bytes": len(content), "media_type": "image/png", "field": FIELD}
+    slow, asked = uuid4(), 0
+
+    async def hang(offset: int, count: int) -> bytes:
+        nonlocal asked
+        asked += 1
+        if asked > 4:  # the first bytes are read before a turn is taken
+            await stuck.wait()
+        return content[offset : offset + count] if asked <= 4 else b""
+
+    waiting = [asyncio.ensure_future(prober.probe(hang, owner=slow, **given)) for _ in range(4)]
+    async with asyncio.timeout(60):
+        while asked < 5:  # noqa: ASYNC110 nobody is told
+            await asyncio.sleep(0.01)
+        await prober.probe(reader(content), owner=uuid4(), **given)
+    assert asked == 5, "the slow one has one turn of two"
+    stuck.set()
+    assert all(isinstance(each, MediaRefused) for each in await asyncio.gather(*waiting, return_exceptions=True))
 
 
 async def test_without_the_extra_the_answer_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,26 +132,25 @@ async def test_a_lease_whose_reply_nobody_read_goes_back_when_the_server_has_gon
     plant: Plant, tmp_path: Path
 ) -> None:
     """The poll is hung up, for nothing is wanted any more; the job must not wait until its lease has run out."""
-    async with Line(plant.server.port) as line:
-        async with an_engine(tmp_path / "engine") as engine:
-            port = int(engine.url.rpartition(":")[2])
-            block = a_worker(plant, tmp_path / "home", engine.url, name="deaf", control_plane_url=line.url)
-            worker = await block.__aenter__()
-            first = await asyncio.to_thread(plant.order, "draw")
-            assert await asyncio.to_thread(plant.ends, first) == "completed"
-            await asyncio.sleep(0.5)  # it waits for more
-            line.hold_replies()
-            job = await asyncio.to_thread(plant.order, "draw")
-            await eventually(lambda: plant.attempts(job), "it is granted")
-        try:
-            await eventually(lambda: not worker.is_ready(engine.url.removeprefix("http://")), "the server has gone")
-            line.let_replies_go()
-            ended = await eventually(lambda: plant.attempts(job)[0]["reason"], "the lease has ended")
-            assert ended == "requeued"
-            async with an_engine(tmp_path / "engine", port=port):
-                assert await asyncio.to_thread(plant.ends, job) == "completed"
-        finally:
-            await block.__aexit__(None, None, None)
+    async with (
+        Line(plant.server.port) as line,
+        an_engine(tmp_path / "engine") as engine,
+        Line(int(engine.url.rpartition(":")[2])) as to_engine,
+        a_worker(plant, tmp_path / "home", to_engine.url, name="deaf", control_plane_url=line.url) as worker,
+    ):
+        first = await asyncio.to_thread(plant.order, "draw")
+        assert await asyncio.to_thread(plant.ends, first) == "completed"
+        await asyncio.sleep(0.5)  # it waits for more
+        line.hold_replies()
+        job = await asyncio.to_thread(plant.order, "draw")
+        await eventually(lambda: plant.attempts(job), "it is granted")
+        await to_engine.cut()
+        await eventually(lambda: not worker.is_ready(to_engine.url.removeprefix("http://")), "the server is gone")
+        line.let_replies_go()
+        ended = await eventually(lambda: plant.attempts(job)[0]["reason"], "the lease has ended")
+        assert ended == "requeued"
+        to_engine.mend()
+        assert await asyncio.to_thread(plant.ends, job) == "completed"
     assert [row["reason"] for row in plant.attempts(job)] == ["requeued", "completed"]
 
 

@@ -32,6 +32,7 @@ from comfyfleet.api.validity import Validity
 from comfyfleet.api.worker import WorkerEndpoints
 from comfyfleet.api.worker.openapi import describe_worker_endpoints
 from comfyfleet.house import House
+from comfyfleet.kernel.turns import Turns
 from comfyfleet.storage.backends.local import LocalStore
 
 DESCRIPTION = "Run ComfyUI as a fleet. Errors are always `{error: {code, message, details}}`; codes are stable."
@@ -54,7 +55,7 @@ def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = 
     app.state.validity, app.state.passes = Validity(), Passes()
     app.state.page_rules = web.page_rules(house.store)
     app.state.overviews, app.state.fleet_watch = Overviews(), FleetWatch()
-    app.state.uploads = asyncio.Semaphore(UPLOADS_MAX)
+    app.state.uploads = Turns(UPLOADS_MAX)
     app.router.routes.extend(_routes())
     if isinstance(house.store, LocalStore):
         app.include_router(objects_router(house.store, Depends(SignedUrl())))

@@ -12,10 +12,12 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from importlib.util import find_spec
 from typing import Any, Literal
+from uuid import UUID
 
 import structlog
 
 from comfyfleet.kernel.errors import MediaRefused, MediaToolsMissing, ProbeOverdue
+from comfyfleet.kernel.turns import Turns
 from comfyfleet.media.channel import BLOCK_BYTES, HEADER, MESSAGE_BYTES_MAX, POSTER_BYTES_MAX, frame
 from comfyfleet.media.model import MIB, Looked, MediaRules, Scored
 from comfyfleet.media.sniff import HEAD_BYTES, require_type
@@ -42,15 +44,17 @@ class Prober:
 
     def __init__(self, rules: MediaRules) -> None:
         self.rules = rules
-        self._turns = asyncio.Semaphore(rules.probes_max)
+        self._turns = Turns(rules.probes_max)
         # A page full of pictures asks for many at once: an upload waits for one of them at most.
         self._thumb_turns = asyncio.Semaphore(1)
 
-    async def probe(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> Looked:
+    async def probe(
+        self, read: Read, *, size_bytes: int, media_type: str, field: str, owner: UUID | None = None
+    ) -> Looked:
         """`read(offset, count)` gives the file's bytes. Raises `MediaRefused`, which names the field, when the
         file is at fault; `ProbeOverdue` or `MediaToolsMissing` when it may not be."""
         job = {"task": "probe", "media_type": media_type, "size_bytes": size_bytes}
-        found = await self._in_turn(job, read, field=field)
+        found = await self._in_turn(job, read, field=field, owner=owner)
         assert isinstance(found, Looked)  # noqa: S101 it was asked to look
         return found
 
@@ -65,34 +69,30 @@ class Prober:
     async def score(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> Scored:
         """Of a picture. Raises as `probe` does."""
         job = {"task": "score", "media_type": media_type, "size_bytes": size_bytes}
-        found = await self._in_turn(job, read, field=field)
+        found = await self._in_turn(job, read, field=field, owner=None)
         assert isinstance(found, Scored)  # noqa: S101 it was asked to score
         return found
 
     async def _in_turn(
-        self, job: dict[str, Any], read: Read, *, field: str, rules: MediaRules | None = None
+        self,
+        job: dict[str, Any],
+        read: Read,
+        *,
+        field: str,
+        owner: UUID | None = None,
+        rules: MediaRules | None = None,
     ) -> Looked | Scored:
         require_type(await read(0, min(job["size_bytes"], HEAD_BYTES)), job["media_type"], field=field)
         if not has_tools(job["task"]):
             raise MediaToolsMissing
-        async with self._turn():
-            try:
-                async with asyncio.timeout(self.rules.probe_s):
-                    return await self._look({**job, "rules": asdict(rules or self.rules)}, read, field=field)
-            except TimeoutError:
-                raise ProbeOverdue from None
-
-    @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
         try:
-            async with asyncio.timeout(self.rules.probe_s * TURNS_WAITED_MAX):
-                await self._turns.acquire()
+            async with (
+                self._turns.take(owner, within_s=self.rules.probe_s * TURNS_WAITED_MAX),
+                asyncio.timeout(self.rules.probe_s),
+            ):
+                return await self._look({**job, "rules": asdict(rules or self.rules)}, read, field=field)
         except TimeoutError:
             raise ProbeOverdue from None
-        try:
-            yield
-        finally:
-            self._turns.release()
 
     async def _look(self, job: dict[str, Any], read: Read, *, field: str) -> Looked | Scored:
         async with _looking(json.dumps(job)) as process:

@@ -77,7 +77,7 @@ class _Page:
         self._golden = _ways(sheet.tiles)
         self._winners = ranked[:WINNERS_MAX] if is_first else []
         rows = max((len(column) for column in columns), default=0)
-        width = max(2 * MARGIN + len(columns) * measures.column_width - measures.gap, PAGE_WIDTH_MIN)
+        width = max(2 * MARGIN + _width(columns, measures), PAGE_WIDTH_MIN)
         self._top = MARGIN + HEADER_HEIGHT + (WINNER_HEIGHT if self._winners else 0)
         height = self._top + max(rows, 1) * measures.row_height + FOOTER_HEIGHT + MARGIN
         self._paper = Image.new("RGB", (width, height), PAPER)
@@ -167,6 +167,15 @@ class _Page:
         line_height = round(font.getbbox("Ég")[3] * 1.15)
         self._pen.text((x, y), _fit(_standing(tile), font, room), INK, font)
         self._pen.text((x, y + line_height), _told(tile.scores, font, room), FAINT, font)
+
+
+def _width(columns: Sequence[Column], measures: Measures) -> int:
+    """Of the last one as far as it goes, with room for the words below its tiles."""
+    if not columns:
+        return 0
+    steps = max(len(row) for row in columns[-1])
+    last = steps * (measures.tile_width + measures.gap) - measures.gap // 2
+    return (len(columns) - 1) * measures.column_width + last
 
 
 def _ways(tiles: Sequence[Tile]) -> set[str]:

@@ -18,13 +18,13 @@ from typing import Any
 import structlog
 
 from comfyfleet.comfy.connector import Connector
-from comfyfleet.kernel.errors import FleetError, Superseded
+from comfyfleet.kernel.errors import FleetError, LeasesOpen, Superseded
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.wire import worker_v1 as wire
 from comfyfleet.worker.assets import AssetCache
 from comfyfleet.worker.beat import Heartbeat, interval_s
 from comfyfleet.worker.clean import WorkFolders
-from comfyfleet.worker.control import BeatClient, ControlClient, Session, insist
+from comfyfleet.worker.control import BeatClient, CallRefused, ControlClient, Session, insist
 from comfyfleet.worker.events import Reporter
 from comfyfleet.worker.interruption.model import OPERATOR_DRAIN, Notice
 from comfyfleet.worker.journal import Entry, Journal
@@ -43,6 +43,7 @@ from comfyfleet.worker.under_way import UnderWay
 
 PULSE_S = 1.0
 DEREGISTER_S = 5.0
+SIGN_OFF_AGAIN_S = 0.5
 GIVE_UP_S = 20.0
 LEAVE_AT_LAST_S = 20.0
 
@@ -225,8 +226,21 @@ class Agent:
         await self._under_way.all_ended()
         with contextlib.suppress(FleetError, TimeoutError):
             async with asyncio.timeout(DEREGISTER_S):
-                await self._tools.control.deregister()
+                await self._sign_off()
         self._ended.set()
+
+    async def _sign_off(self) -> None:
+        """Refused while it holds a lease: then its last poll was granted one after all, by a replica that was slow to
+        see it hung up."""
+        while True:
+            try:
+                await self._tools.control.deregister()
+                return
+            except CallRefused as refused:
+                if refused.refusal != LeasesOpen.code:
+                    raise
+            await self._polling.return_what_came_late()
+            await asyncio.sleep(SIGN_OFF_AGAIN_S)
 
     async def _pulse(self) -> None:
         while True:

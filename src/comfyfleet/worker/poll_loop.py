@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ import structlog
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, LeaseLost
 from comfyfleet.wire import worker_v1 as wire
-from comfyfleet.worker.control import CallRefused, ControlUnreachable
+from comfyfleet.worker.control import CallRefused, ControlUnreachable, insist
 from comfyfleet.worker.failpoints import reached
 from comfyfleet.worker.journal import Entry
 from comfyfleet.worker.news import News
@@ -26,6 +27,9 @@ REFUSED_S = 30.0
 AHEAD_WAIT_S = 2.0
 ROOM_AGAIN_S = 2.0
 QUICK_S = 0.1
+# As long as a lease lives that nobody has confirmed: afterwards it is not ours to give back.
+GIVE_BACK_S = 15.0
+GIVE_BACK_AGAIN_S = 0.5
 WARM_MAX = 100
 
 log = structlog.get_logger()
@@ -79,6 +83,10 @@ class PollLoop:
         self._on_draining = on_draining
         self._stopping = False
         self._asked_s = 0.0
+        self._tried = 0
+        self._poll_id = str(uuid4())
+        self._asked = False  # under this id, and the answer was not heard
+        self._hung_up_at_last = False
 
     def stop(self) -> None:
         self._stopping = True
@@ -86,37 +94,38 @@ class PollLoop:
 
     async def run(self) -> None:
         """Until it is stopped. Raises Superseded."""
-        tried = 0
-        poll_id, asked = str(uuid4()), False
         while not self._stopping:
-            if asked and self._wanted() is None:
-                problem = await self._return_what_was_granted(poll_id)
-                if problem is None:
-                    poll_id, asked, tried = str(uuid4()), False, 0
-                else:
-                    tried += 1
-                    await self._rest(problem, tried)
-                continue
-            wish = await self._wish()
-            if wish is None:
-                continue
-            try:
-                job, asked = await self._poll(wish, poll_id)
-            except (ControlUnreachable, CallRefused) as problem:
-                asked, tried = True, tried + 1
-                await self._rest(problem, tried)
-                continue
-            tried = 0
-            if job is None and not asked and self._asked_s < QUICK_S:
-                # A server that stops sends everybody away at once.
-                await asyncio.sleep(QUICK_S * (1.0 + random.random()))  # noqa: S311
-            if asked:  # hung up: what was granted meanwhile comes again under the same id
-                continue
-            poll_id = str(uuid4())
-            if job is not None:
-                await self._begin(job)
-        if asked:
-            await self._return_what_was_granted(poll_id)
+            if self._asked and self._wanted() is None:
+                await self._return_what_was_granted()
+            elif (wish := await self._wish()) is not None:
+                await self._ask(wish)
+        self._hung_up_at_last = self._asked
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GIVE_BACK_S):
+                while self._asked:
+                    await self._return_what_was_granted()
+
+    async def _ask(self, wish: Wish) -> None:
+        try:
+            job, hung_up = await self._poll(wish)
+        except (ControlUnreachable, CallRefused) as problem:
+            self._asked = True
+            return await self._rest(problem)
+        if job is None and not hung_up and self._asked_s < QUICK_S:
+            # A server that stops sends everybody away at once.
+            await asyncio.sleep(QUICK_S * (1.0 + random.random()))  # noqa: S311
+        if hung_up:
+            self._asked, self._tried = True, 0
+            return None
+        self._next_poll()
+        return await self._begin(job) if job is not None else None
+
+    def _next_poll(self) -> None:
+        """One that was hung up, or whose reply was lost, is sent again under the same id: what was granted meanwhile
+        comes then."""
+        self._asked, self._tried = False, 0
+        if not self._stopping:  # the last one may be asked for once more
+            self._poll_id = str(uuid4())
 
     async def _wish(self) -> Wish | None:
         """Waits for a change where nothing is wanted."""
@@ -147,11 +156,11 @@ class PollLoop:
         self._told_room = problem
         return problem is not None
 
-    async def _poll(self, wish: Wish, poll_id: str) -> tuple[wire.Job | None, bool]:
+    async def _poll(self, wish: Wish) -> tuple[wire.Job | None, bool]:
         """The job, and whether we hung up. We hardly ever do: a job that is granted at that moment is passed around."""
         wait_s = self._wait_s if wish.is_idle else min(self._wait_s, AHEAD_WAIT_S)
         began = time.monotonic()
-        said = self._said(wish, poll_id, wait_s)
+        said = self._said(wish, wait_s)
         asking = asyncio.create_task(self._tools.control.poll(said))
         try:
             while not asking.done():
@@ -172,7 +181,7 @@ class PollLoop:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 
-    def _said(self, wish: Wish, poll_id: str, wait_s: float) -> wire.Poll:
+    def _said(self, wish: Wish, wait_s: float) -> wire.Poll:
         return wire.Poll(
             worker_id=self._tools.control.session.worker_id,
             providers=list(wish.providers),  # type: ignore[arg-type]
@@ -181,7 +190,7 @@ class PollLoop:
             uploading=wish.uploading,
             capabilities=self._news.unheard(),
             wait_seconds=wait_s,
-            poll_id=poll_id,
+            poll_id=self._poll_id,
             warm=list(self._tools.servers.warm)[:WARM_MAX],
         )
 
@@ -195,6 +204,7 @@ class PollLoop:
         except OSError as problem:
             log.error("journal.not_written", problem=str(problem))
             await self._give_back(job, "the worker's disk does not take its journal")
+            await asyncio.sleep(ROOM_AGAIN_S)
             return
         reached("leased")
         self._under_way.begin(entry)
@@ -207,27 +217,36 @@ class PollLoop:
             reason=reason,
         )
         try:
-            await self._tools.control.requeue(said)
+            async with asyncio.timeout(GIVE_BACK_S):
+                await insist(lambda: self._tools.control.requeue(said), what="requeue")
         except LeaseLost:
             pass  # whoever granted it saw us hang up, and has taken it back
-        except FleetError as problem:
-            log.warning("poll.not_given_back", problem=problem.message)
-        await asyncio.sleep(ROOM_AGAIN_S)
+        except (FleetError, TimeoutError) as problem:
+            log.warning("poll.not_given_back", problem=str(problem) or "nobody answered")
 
-    async def _return_what_was_granted(self, poll_id: str) -> FleetError | None:
-        """The last poll was hung up, or its reply lost, and nothing is wanted any more: the worker leaves, or its
-        servers are gone. A lease whose reply nobody read would run out, and cost an attempt. Why it could not be
-        asked for."""
+    async def _return_what_was_granted(self) -> None:
+        """The worker leaves, or its servers have gone: nothing is wanted any more. A lease whose reply nobody read
+        would run out, and cost an attempt."""
         wish = Wish(tuple(self._tools.servers.slots) or ("self_hosted",), 1, self._under_way.load, 0)
         try:
-            job = (await self._tools.control.poll(self._said(wish, poll_id, 0.0))).job
-        except FleetError as problem:
-            return problem
+            job = (await self._tools.control.poll(self._said(wish, 0.0))).job
+        except ControlUnreachable as problem:
+            return await (asyncio.sleep(GIVE_BACK_AGAIN_S) if self._stopping else self._rest(problem))
+        except CallRefused:
+            return self._next_poll()
+        self._next_poll()
         if job is not None and job.dispatch_id not in self._under_way:
             await self._give_back(job, "the worker leaves" if self._stopping else "its servers have gone")
         return None
 
-    async def _rest(self, problem: FleetError, tried: int) -> None:
+    async def return_what_came_late(self) -> None:
+        """After it was stopped."""
+        if self._hung_up_at_last:
+            await self._return_what_was_granted()
+
+    async def _rest(self, problem: FleetError) -> None:
+        self._tried += 1
+        tried = self._tried
         self._tools.telemetry.polled(answered=False)
         if tried in (1, 10) or tried % 60 == 0:
             log.warning("poll.unanswered", tried=tried, problem=problem.message)

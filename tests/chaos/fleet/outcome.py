@@ -63,7 +63,15 @@ class Outcome:
     def unexplained(self) -> list[str]:
         """Attempts that were spent though nobody hit their unit in a way that costs one."""
         spent = [each for each in self.attempts if each.reason not in FREE]
-        return [self._told(each) for each in spent if not any(_explains(hit, each) for hit in self.storm.hits)]
+        return [self._told(each) for each in spent if not self._is_explained(each)]
+
+    def _is_explained(self, attempt: Any) -> bool:
+        return any(_explains(hit, attempt) for hit in self.storm.hits) or self._stalled(attempt)
+
+    def _stalled(self, attempt: Any) -> bool:
+        """It ran out because nobody on this machine was answered in time."""
+        stalls = self.storm.stalls if attempt.reason == "expired" else []
+        return any(each.began <= attempt.ended_at and attempt.granted_at <= each.ended for each in stalls)
 
     def _told(self, attempt: Any) -> str:
         """With whatever was hit at that time, for whoever looks for the cause."""
@@ -100,6 +108,7 @@ class Outcome:
             "objects nobody names, before upkeep": self.unnamed_before,
             "and after": len(self.unnamed),
             "audits while it went on": self.storm.audits,
+            "stalls of the machine": len(self.storm.stalls),
         }
         lines = [f"{name:>72}  {value}" for name, value in facts.items()]
         return "\n".join([*lines, *(f"not explained: {each}" for each in self.unexplained())])

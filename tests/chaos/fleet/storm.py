@@ -6,8 +6,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+import httpx2
 
 from comfyfleet import checks
 from comfyfleet.checks import Finding
@@ -15,6 +18,7 @@ from tests.chaos.fleet.blows import Blow, Kind
 from tests.chaos.fleet.orders import Order
 from tests.chaos.fleet.stage import LEASE_TTL_S, Stage, ask
 from tests.chaos.fleet.units import Unit
+from tests.chaos.processes import Replica
 from tests.chaos.stage import PROGRESS
 
 LOOK_EVERY_S = 0.25
@@ -31,6 +35,8 @@ DOWN_S = {
     Kind.REPLICA_KILLED: (0.5, 3.0),
 }
 RUNS_WITHIN_S = 4.0
+# A replica that lets the least of questions wait so long lets heartbeats wait, too: the machine has too much to do.
+STALL_S = LEASE_TTL_S / 6
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,12 @@ class Hit:
     code: int | None = None  # of a worker that left
 
 
+@dataclass(frozen=True)
+class Stall:
+    began: datetime
+    ended: datetime
+
+
 @dataclass
 class Storm:
     stage: Stage
@@ -51,6 +63,7 @@ class Storm:
     jobs: dict[int, str] = field(default_factory=dict)  # order to job
     cancelled: set[int] = field(default_factory=set)
     hits: list[Hit] = field(default_factory=list)
+    stalls: list[Stall] = field(default_factory=list)
     broken: list[Finding] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
     audits: int = 0
@@ -68,6 +81,8 @@ class Storm:
                 tasks.create_task(self._order(number, tasks))
             for work in (self._strike(blows, tasks), self._watch(), self._audit(), self._say()):
                 tasks.create_task(work)
+            for replica in self.stage.replicas:
+                tasks.create_task(self._feel(replica))
         self.took_s = time.monotonic() - self._began
 
     @property
@@ -115,6 +130,16 @@ class Storm:
             self.audits += 1
             self.broken += [each for each in found if each.state not in ("ok", "noted")]
             await self._pause(max(3.0, self.lasts_s / 60))
+
+    async def _feel(self, replica: Replica) -> None:
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{replica.port}", timeout=120) as client:
+            while not self._over.is_set():
+                began, asked = _now(), time.monotonic()
+                with suppress(httpx2.TransportError):
+                    await client.get("/healthz")
+                if time.monotonic() - asked > STALL_S:
+                    self.stalls.append(Stall(began, _now()))
+                await self._pause(1.0)
 
     async def _say(self) -> None:
         while self.says_every_s is not None and not self._over.is_set():

@@ -159,7 +159,7 @@ async def test_an_asset_is_kept_once_by_what_it_holds(house: House) -> None:
     with pytest.raises(InvalidInput, match="has no asset"):
         await change(house, effects.drop_asset, made.slug, "frame")
     with pytest.raises(InvalidInput, match="takes an image"):
-        await put(house, made, "frame", b"\x1a\x45\xdf\xa3....", "video/webm")
+        await put(house, made, "frame", b"\x1a\x45\xdf\xa3....webm", "video/webm")
     with pytest.raises(NotFound, match="asset"):
         await change(house, effects.drop_asset, made.slug, "nothing")
     again = await put(house, made, "frame", PNG + b"!")
@@ -188,6 +188,7 @@ async def test_assets_put_at_once_are_all_there(house: House) -> None:
         (PNG, "text/html"),
         (PNG, ""),
         (PNG, "image/svg+xml"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "video/mp4"),
     ],
 )
 def test_what_is_not_what_it_says_is_refused(content: bytes, kind: str) -> None:

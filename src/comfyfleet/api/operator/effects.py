@@ -19,10 +19,10 @@ from comfyfleet.audit import Action, Actor
 from comfyfleet.db import ControlTx
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import EffectId
+from comfyfleet.media.model import MEDIA_TYPES
 from comfyfleet.storage import ObjectKey
 from comfyfleet.workflows import MediaObject, effects
 from comfyfleet.workflows.effects import CREDITS_COST_MAX, PREVIEW, EffectChange, NewEffect, Offer
-from comfyfleet.workflows.effects.assets import BEGINNINGS
 
 ASSET_ROOM_BYTES = 256 * 1024**2 + 1
 OVERRIDES_MAX = 200
@@ -35,7 +35,7 @@ Slug = Annotated[str, Field(min_length=1, max_length=100)]
 Overrides = Annotated[dict[str, Value], Field(max_length=OVERRIDES_MAX)]
 Cost = Annotated[int, Field(ge=0, le=CREDITS_COST_MAX)]
 # A route whose body is a file: its kind is said by Content-Type.
-FILE_BODY = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in BEGINNINGS}}
+FILE_BODY = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in MEDIA_TYPES}}
 
 
 class AssetRoute(RoomyRoute):

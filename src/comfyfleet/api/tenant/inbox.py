@@ -13,7 +13,7 @@ from comfyfleet.api.forms import Part
 from comfyfleet.api.tenant.intake import Intake, take_in
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError, InvalidInput, MediaRefused
-from comfyfleet.kernel.ids import FileId, UserId, VideoId
+from comfyfleet.kernel.ids import FileId, TenantId, UserId, VideoId
 from comfyfleet.media.model import MEDIA_TYPES, kind_of
 from comfyfleet.media.sniff import HEAD_BYTES, describe, name_type, require_type
 from comfyfleet.storage import File
@@ -41,6 +41,10 @@ class Inbox:
         self._house, self._home, self._user_id, self._bytes_max = house, home, user_id, bytes_max
         self._announced: list[File] = []
         self._videos: list[VideoId] = []
+
+    @property
+    def tenant_id(self) -> TenantId:
+        return self._home.tenant_id
 
     async def receive(self, part: Part, content: AsyncIterator[bytes], *, field: str) -> Received:
         """Announced before it is written, like every file: what a crash leaves behind, upkeep collects."""
@@ -80,6 +84,7 @@ class Inbox:
             size_bytes=file.size_bytes,
             media_type=file.media_type,
             field=received.field,
+            owner=self._home.tenant_id,
         )
         async with self._house.tenant_tx(self._home) as tx:
             return (await storage.confirm_upload(tx, file.id, self._user_id)).id

@@ -91,6 +91,7 @@ async def _look(house: House, intake: Intake, file: File) -> Looked:
             size_bytes=file.size_bytes,
             media_type=file.media_type,
             field=intake.field,
+            owner=intake.home.tenant_id,
         )
     except (MediaRefused, UploadMismatch):
         await _throw_away(house, intake, file)

@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -21,6 +20,7 @@ from comfyfleet.api.tenant.inbox import Inbox, Received
 from comfyfleet.api.tenant.jobs import OrderBody
 from comfyfleet.kernel.errors import EffectUnavailable, InvalidInput, LimitReached
 from comfyfleet.kernel.ids import FileId
+from comfyfleet.kernel.turns import Turns
 from comfyfleet.workflows import Version
 from comfyfleet.workflows.effects import Offer
 
@@ -63,15 +63,24 @@ async def read_asked(request: Request, inbox: Inbox, take_offer: TakeOffer) -> A
         offered = await take_offer()
     except EffectUnavailable as unavailable:
         refusal = unavailable
-    async with _turn(request):
-        try:
-            async with asyncio.timeout(FORM_WITHIN_S):
-                asked = await _read_form(FormReader(content_type, _steady(request)), inbox, offered)
-                return replace(asked, refusal=refusal)
-        except TimeoutError:
-            raise HTTPException(408) from None
-        except ClientDisconnect:
-            raise HTTPException(400) from None  # nobody is left to read it
+    # So many uploads at once and no more: each takes memory. Who waits too long comes again.
+    turns: Turns = request.app.state.uploads
+    try:
+        async with turns.take(inbox.tenant_id, within_s=TURN_WITHIN_S):
+            asked = await _in_time(_read_form(FormReader(content_type, _steady(request)), inbox, offered))
+            return replace(asked, refusal=refusal)
+    except TimeoutError:
+        raise LimitReached(retry_after_s=RETRY_AFTER_S) from None
+
+
+async def _in_time(reading: Awaitable[Asked]) -> Asked:
+    try:
+        async with asyncio.timeout(FORM_WITHIN_S):
+            return await reading
+    except TimeoutError:
+        raise HTTPException(408) from None
+    except ClientDisconnect:
+        raise HTTPException(400) from None  # nobody is left to read it
 
 
 async def _read_form(form: FormReader, inbox: Inbox, offered: tuple[Offer, Version] | None) -> Asked:
@@ -151,18 +160,3 @@ async def _steady(request: Request) -> AsyncIterator[bytes]:
             return
         if chunk:
             yield chunk
-
-
-@asynccontextmanager
-async def _turn(request: Request) -> AsyncIterator[None]:
-    """So many uploads at once and no more: each takes memory. Who waits too long comes again."""
-    turns: asyncio.Semaphore = request.app.state.uploads
-    try:
-        async with asyncio.timeout(TURN_WITHIN_S):
-            await turns.acquire()
-    except TimeoutError:
-        raise LimitReached(retry_after_s=RETRY_AFTER_S) from None
-    try:
-        yield
-    finally:
-        turns.release()
