@@ -46,7 +46,7 @@ class Prober:
         self.rules = rules
         self._turns = Turns(rules.probes_max)
         # A page full of pictures asks for many at once: an upload waits for one of them at most.
-        self._thumb_turns = asyncio.Semaphore(1)
+        self._thumb_turns = Turns(1)
 
     async def probe(
         self, read: Read, *, size_bytes: int, media_type: str, field: str, owner: UUID | None = None
@@ -58,11 +58,15 @@ class Prober:
         assert isinstance(found, Looked)  # noqa: S101 it was asked to look
         return found
 
-    async def thumb(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> bytes:
+    async def thumb(self, read: Read, *, size_bytes: int, media_type: str, field: str, owner: UUID) -> bytes:
         """A small copy of a picture, or of a frame of a film, as WebP. Raises as `probe` does."""
         job = {"task": "probe", "media_type": media_type, "size_bytes": size_bytes}
-        async with self._thumb_turns:
-            found = await self._in_turn(job, read, field=field, rules=replace(self.rules, poster_side=THUMB_SIDE))
+        rules = replace(self.rules, poster_side=THUMB_SIDE)
+        try:
+            async with self._thumb_turns.take(owner, within_s=self.rules.probe_s * TURNS_WAITED_MAX):
+                found = await self._in_turn(job, read, field=field, rules=rules)
+        except TimeoutError:
+            raise ProbeOverdue from None
         assert isinstance(found, Looked)  # noqa: S101 it was asked to look
         return found.poster
 

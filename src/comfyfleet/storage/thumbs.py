@@ -46,7 +46,9 @@ async def has_thumb(store: ObjectStore, file: File) -> bool:
 async def _draw(store: ObjectStore, prober: Prober, file: File) -> bytes:
     read = partial(store.read_range, file.key)
     try:
-        thumb = await prober.thumb(read, size_bytes=file.size_bytes, media_type=file.media_type, field="file")
+        thumb = await prober.thumb(
+            read, size_bytes=file.size_bytes, media_type=file.media_type, field="file", owner=file.user_id
+        )
     except MediaRefused:
         thumb = NOTHING
     with suppress(AlreadyExists):  # two asked at the same time, and one was faster
