@@ -39,8 +39,9 @@ from comfyfleet.pipelines.select import (
 )
 from comfyfleet.pipelines.stand import show_stand
 
-# A transaction must end soon: others of the tenant wait for it.
+# A transaction must end soon, on a slow machine too: others of the tenant wait for it, and give up after ten seconds.
 ORDERS_MAX = 25
+LOOK_S = 0.5
 TOKENS = "tokens"
 
 
@@ -78,6 +79,8 @@ class Round:
     begun: dict[RunId, list[tuple[int, Job]]] = field(default_factory=dict)
     views: dict[RunId, RunFrontier] = field(default_factory=dict)
     counted: set[JobId] = field(default_factory=set)
+    until: float = field(default_factory=lambda: time.monotonic() + LOOK_S)
+    is_cut: bool = False
 
     async def look(self, run_ids: Sequence[RunId]) -> None:
         wanted = {run_id: self.runs[run_id] for run_id in run_ids}
@@ -101,6 +104,9 @@ class Round:
         await self.hold_wallets()
         while isinstance(found := select_next(self.frontier, self.rng), (BaseGeneration, ChildGeneration)):
             await self._begin(found)
+            if time.monotonic() > self.until:
+                self.is_cut = True
+                break
         self.views |= {view.id: view for view in self.frontier.runs}
 
     async def _begin(self, found: Generation) -> None:
@@ -246,5 +252,5 @@ async def _close(this: Round, to_score: list[tuple[RunId, int]], *, has_room: bo
         await this.close(run_id, turn=turns.get(run_id, this.runs[run_id].last_turn), stays_due=stays_due)
         await show_stand(this.tx, this.runs[run_id], view, paused=this.paused.get(run_id), is_scored=run_id in scored)
         done.left_due += stays_due
-    done.has_more = has_room and len(done.jobs) >= ORDERS_MAX
+    done.has_more = this.is_cut or (has_room and len(done.jobs) >= ORDERS_MAX)
     return done

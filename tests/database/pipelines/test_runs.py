@@ -9,7 +9,7 @@ from comfyfleet.jobs.place import require_room
 from comfyfleet.kernel.errors import IllegalMove, InvalidInput, KeyReused, NotFound
 from comfyfleet.kernel.ids import JobId, RunId, UserId, new_id
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.pipelines import MoreBudget, RunStatus
+from comfyfleet.pipelines import MoreBudget, RunStatus, advance
 from comfyfleet.workflows import effects
 from tests.builders import credit
 from tests.conftest import ManualClock
@@ -72,6 +72,15 @@ async def test_a_job_of_a_run_is_an_ordinary_one_and_names_all_that_made_it(stud
         assert payload["workflow"]["3"]["inputs"]["text"] == "sharper", "a variable called like a property"
         [asset] = payload["assets"]
         assert f"/ai-jobs/{base[row.parent_id].job_id}/" in asset["path"]
+    assert await studio.broken() == []
+
+
+async def test_a_slow_look_is_cut_short_and_goes_on_at_once(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advance, "LOOK_S", 0.0)
+    run_id = await studio.start(variants=5, concurrency=4)
+    await studio.advance()
+    assert [row.ordinal for row in await studio.under_way(run_id)] == [0, 1, 2, 3]
+    assert await studio.due() == []
     assert await studio.broken() == []
 
 
