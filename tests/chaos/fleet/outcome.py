@@ -205,7 +205,7 @@ def _runs(stage: Stage) -> Counter[int]:
     """Orders that ran to their first file, on engines whose worker cannot delete them."""
     kept = [unit.engine_folder / "output" for unit in stage.units if not unit.same_machine]
     files = [each for folder in kept for each in folder.rglob("*_00001_.png")]
-    return Counter(number_of(each) for each in files)
+    return Counter(number for each in files if (number := number_of(each)) is not None)
 
 
 def _surprises(stage: Stage) -> list[str]:

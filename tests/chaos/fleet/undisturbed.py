@@ -72,8 +72,12 @@ def what_is_wrong(made: bytes, right: Image.Image, order: Order) -> str | None:
     return None if again.getvalue() == made else "its pixels are not those of an engine that nobody disturbs"
 
 
-def number_of(file: Path) -> int:
-    """Of the order that a file on an engine's disk was made for."""
-    with Image.open(file) as found:
-        assert isinstance(found, PngImageFile)
-        return int(json.loads(found.text["prompt"])["sleep"]["inputs"]["seed"])
+def number_of(file: Path) -> int | None:
+    """Of the order that a file on an engine's disk was made for. None: the engine was killed while it wrote it."""
+    try:
+        with Image.open(file) as found:
+            assert isinstance(found, PngImageFile)
+            found.load()
+            return int(json.loads(found.text["prompt"])["sleep"]["inputs"]["seed"])
+    except (OSError, SyntaxError):
+        return None
