@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -40,11 +41,13 @@ def go(page: Page, label: str) -> None:
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Path:
-    return Path(shutil.copy(PAINT, tmp_path / "My new painting.json"))
+    # Another name each time: what was registered stays.
+    return Path(shutil.copy(PAINT, tmp_path / f"Painting {uuid4().hex[:6]}.json"))
 
 
 def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watched, studio: Studio, graph: Path) -> None:
-    page = operator.page
+    page, name = operator.page, graph.stem
+    slug, title = name.lower().replace(" ", "-"), f"Night {name}"
     page.goto(f"{studio.url}/console")
     go(page, "Workflows")
     page.get_by_role("link", name="Import a graph").click()
@@ -52,24 +55,24 @@ def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watche
     page.get_by_role("button", name="Look at it").click()
     expect(page.get_by_role("alert")).to_contain_text("Export (API)")
     page.set_input_files("input[type=file]", graph)
-    expect(page.get_by_label("Slug")).to_have_value("my-new-painting")
+    expect(page.get_by_label("Slug")).to_have_value(slug)
     expect(page.get_by_text("What users may set", exact=True)).to_be_visible()
     page.get_by_label("Users may set Paint: steps").uncheck(force=True)
     page.get_by_role("button", name="Register").click()
-    expect(page.get_by_role("heading", level=1, name="My new painting")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
     expect(page.locator(".react-flow__node")).to_have_count(2)
 
     page.get_by_role("link", name="Make an effect").click()
-    page.get_by_label("Name", exact=True).fill("Night painting")
+    page.get_by_role("textbox", name="Name", exact=True).fill(title)
     page.get_by_label("Price in tokens").fill("2")
     expect(page.get_by_role("heading", name="The form")).to_be_visible()
     page.get_by_role("button", name="Make the effect").click()
-    expect(page.get_by_role("heading", level=1, name="Night painting")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name=title)).to_be_visible()
     page.get_by_role("button", name="Publish").click()
     expect(page.get_by_text("published", exact=True)).to_be_visible()
-    expect(page.get_by_text("Users see Night painting now.")).to_be_visible()
+    expect(page.get_by_text(f"Users see {title} now.")).to_be_visible()
 
-    job = order(studio, "night-painting")
+    job = order(studio, f"night-{slug}")
     go(page, "Dispatches")
     page.locator(f'a[href$="{job}"]').click()
     expect(page.get_by_text("completed", exact=True).first).to_be_visible(timeout=RUNS_WITHIN_MS)
@@ -79,12 +82,12 @@ def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watche
 
     go(page, "Timeline")
     page.get_by_role("button", name="Attempts in this time, as a table").click()
-    expect(page.get_by_role("table").get_by_text("my-new-painting").first).to_be_visible()
+    expect(page.get_by_role("table").get_by_text(slug).first).to_be_visible()
     click_block(page)
     expect(page).to_have_url(re.compile(r"/console/dispatches/[0-9a-f-]{36}$"))
 
     go(page, "Audit log")
-    row = page.get_by_role("row").filter(has_text="effect: publish").filter(has_text="night-painting")
+    row = page.get_by_role("row").filter(has_text="effect: publish").filter(has_text=f"night-{slug}")
     expect(row).to_contain_text("operator@localhost")
     operator.require_calm(but=("422",))
 
