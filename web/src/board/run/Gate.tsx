@@ -61,6 +61,7 @@ function told(run: RunView, step: RunStepView): string {
     const by = step.approved_by?.startsWith("scorer:") ? "by the scorer" : step.approved_by?.startsWith("policy:") ? "by the run's rule" : "by you";
     return `Opened ${by}. Each of them gets children in the next step.`;
   }
+  if (run.status === "stopped") return "The run was stopped before anybody opened it.";
   if (step.alive === 0) return "It opens once there is something to choose from.";
   const { kind, after } = run.approval;
   if (kind === "votes") return `It opens by itself after ${after} votes; there are ${step.votes}. You can open it sooner.`;

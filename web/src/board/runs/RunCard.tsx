@@ -18,7 +18,7 @@ export function RunCard({ run }: { run: RunView }) {
         <Stack gap="sm">
           <Group justify="space-between" wrap="nowrap" gap="xs">
             <Text fw={650} className={classes.name}>{run.name}</Text>
-            <StatusBadge status={run.status} />
+            <span className={classes.status}><StatusBadge status={run.status} /></span>
           </Group>
           <Best run={run} />
           <Text size="sm" className="quiet">{standing(run)}</Text>

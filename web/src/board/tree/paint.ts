@@ -96,7 +96,7 @@ function paintCard(context: CanvasRenderingContext2D, scene: Scene, card: Card, 
   }
   const look = scene.looks.get(card.id);
   if (!look) return;
-  context.globalAlpha = look.isRejected ? 0.22 : isDim ? 0.3 : look.isPassed ? 1 : 0.55;
+  context.globalAlpha = look.isRejected ? 0.22 : isDim ? 0.42 : look.isPassed ? 1 : 0.55;
   paintPicture(context, scene.thumbs, look, x, y, side, ratio, palette);
   if (look.isRejected && side >= 16) paintCross(context, x, y, side, palette);
   context.globalAlpha = isDim ? 0.4 : 1;
