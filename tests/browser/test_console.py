@@ -27,7 +27,7 @@ def order(studio: Studio, effect: str) -> str:
         assert login.status_code == 200, login.text
         cookie = {"Cookie": login.headers["set-cookie"].split(";")[0], "Origin": studio.server.url}
         found = client.get(f"/api/effects/{effect}", headers=cookie).json()
-        said = {"effect_id": found["id"], "properties": {}, "idempotency_key": f"console-{effect}"}
+        said = {"effect_id": found["id"], "properties": {"prompt": "a sea"}, "idempotency_key": f"console-{effect}"}
         made = client.post("/api/ai-jobs", json=said, headers=cookie)
         assert made.status_code in (200, 201, 202), made.text
         job: dict[str, Any] = made.json()
