@@ -23,6 +23,7 @@ DAMAGED = "cannot be read: it is damaged or cut off"
 
 
 def main(argument: str, answers: BinaryIO, asks: BinaryIO) -> None:
+    os.nice(NICENESS)  # before anything is loaded: loading is most of its work
     job = json.loads(argument)
     media_type, rules = job["media_type"], MediaRules(**job["rules"])
     look_at = load(job["task"], media_type)
@@ -48,7 +49,6 @@ def load(task: str, media_type: str) -> Callable[[Any, Family, MediaRules], Look
 
 
 def give_up_rights(rules: MediaRules) -> None:
-    os.nice(NICENESS)
     cpu_s = max(1, round(rules.probe_s))
     # The soft one ends it with a signal of its own, by which the parent knows why; the hard one would not.
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))

@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -33,36 +34,24 @@ async def tick(house: House, pool: str, *, chance: random.Random, on_runs: OnRun
     """
     async with house.control_tx() as tx:
         due = await settlements.due_settlements(tx, pool, rows=BATCH)
-    applied: list[SettlementId] = []
+    applying = _Applying(house, chance, on_runs or _nobody)
     outage: Unavailable | None = None
     left = _by_tenant(due)
     while left and outage is None:
         try:
-            applied += await _apply_all(house, left[0], chance=chance, on_runs=on_runs or _nobody)
+            await applying.all(left[0])
             left.pop(0)
         except Unavailable as problem:
             outage = problem
     if due:
         async with house.control_tx() as tx:
-            await settlements.mark_applied(tx, applied)
+            await settlements.mark_applied(tx, applying.applied)
             await settlements.release(tx, [each.id for group in left for each in group])
-        await _note_timings(house, [each for each in due if each.id in set(applied)])
+            for effect_id in sorted(applying.timings):
+                await effects.note_timing(tx, effect_id, applying.timings[effect_id])
     if outage is not None:
         raise outage
     return len(due)
-
-
-async def _note_timings(house: House, applied: Sequence[Settlement]) -> None:
-    """How long each effect took the last time. Nobody's money: what a crash leaves out, the next job puts right."""
-    timings: dict[EffectId, float] = {}
-    for group in _by_tenant([each for each in applied if each.outcome is DispatchStatus.COMPLETED]):
-        async with house.pool(group[0].pool).tenant_tx(group[0].tenant_id, read_only=True) as tenant_tx:
-            found = await jobs.read_timings(tenant_tx, group)
-        timings |= {each.effect_id: each.seconds for each in found}
-    if timings:
-        async with house.control_tx() as tx:
-            for effect_id in sorted(timings):
-                await effects.note_timing(tx, effect_id, timings[effect_id])
 
 
 def _by_tenant(due: Sequence[Settlement]) -> list[list[Settlement]]:
@@ -72,47 +61,55 @@ def _by_tenant(due: Sequence[Settlement]) -> list[list[Settlement]]:
     return list(groups.values())
 
 
-async def _apply_all(
-    house: House, group: list[Settlement], *, chance: random.Random, on_runs: OnRuns
-) -> list[SettlementId]:
-    """One tenant's in one transaction; where one of them is in the way, each in its own. Those that were applied."""
-    try:
-        async with house.pool(group[0].pool).tenant_tx(group[0].tenant_id) as tx:
+@dataclass
+class _Applying:
+    """`timings`: how long each effect took the last time."""
+
+    house: House
+    chance: random.Random
+    on_runs: OnRuns
+    applied: list[SettlementId] = field(default_factory=list)
+    timings: dict[EffectId, float] = field(default_factory=dict)
+
+    async def all(self, group: list[Settlement]) -> None:
+        """One tenant's in one transaction; where one of them is in the way, each in its own."""
+        try:
+            await self._apply(group)
+        except Unavailable:
+            raise
+        except Exception:
+            for each in group:
+                await self._one(each)
+
+    async def _apply(self, group: list[Settlement]) -> None:
+        tenant_id, completed = group[0].tenant_id, [each for each in group if each.outcome is DispatchStatus.COMPLETED]
+        async with self.house.pool(group[0].pool).tenant_tx(tenant_id) as tx:
             runs = await pipelines.apply_settlements(tx, group)
-    except Unavailable:
-        raise
-    except Exception:
-        return [each.id for each in group if await _apply(house, each, chance=chance.random(), on_runs=on_runs)]
-    if runs:
-        on_runs(group[0].tenant_id, runs)
-        house.live.changed_runs(runs)
-    for each in group:
-        house.live.changed(JobId(each.dispatch_id))
-    return [each.id for each in group]
-
-
-async def _apply(house: House, settlement: Settlement, *, chance: float, on_runs: OnRuns) -> bool:
-    """False: not this time, or never; then it stands aside, and the others go on."""
-    try:
-        async with house.pool(settlement.pool).tenant_tx(settlement.tenant_id) as tx:
-            runs = await pipelines.apply_settlement(tx, settlement)
+            found = await jobs.read_timings(tx, completed)
+        self.applied += [each.id for each in group]
+        self.timings |= {each.effect_id: each.seconds for each in found}
         if runs:
-            on_runs(settlement.tenant_id, runs)
-            house.live.changed_runs(runs)
-        house.live.changed(JobId(settlement.dispatch_id))
-        return True
-    except Unavailable:
-        raise
-    except FleetError as problem:
-        await _set_aside(house, settlement, f"{problem.code}: {problem.message}")
-    except Exception as problem:
-        # Perhaps a passing fault of the database, perhaps one of ours: a few tries tell.
-        text = f"{type(problem).__name__}: {problem}"
-        if settlement.tries + 1 >= TRIES_MAX:
-            await _set_aside(house, settlement, text)
-        else:
-            await _try_later(house, settlement, text, pause_s=backoff_s(settlement.tries + 1, chance=chance))
-    return False
+            self.on_runs(tenant_id, runs)
+            self.house.live.changed_runs(runs)
+        for each in group:
+            self.house.live.changed(JobId(each.dispatch_id))
+
+    async def _one(self, settlement: Settlement) -> None:
+        """Not this time, or never: then it stands aside, and the others go on."""
+        try:
+            await self._apply([settlement])
+        except Unavailable:
+            raise
+        except FleetError as problem:
+            await _set_aside(self.house, settlement, f"{problem.code}: {problem.message}")
+        except Exception as problem:
+            # Perhaps a passing fault of the database, perhaps one of ours: a few tries tell.
+            text = f"{type(problem).__name__}: {problem}"
+            if settlement.tries + 1 >= TRIES_MAX:
+                await _set_aside(self.house, settlement, text)
+            else:
+                pause_s = backoff_s(settlement.tries + 1, chance=self.chance.random())
+                await _try_later(self.house, settlement, text, pause_s=pause_s)
 
 
 def _nobody(tenant_id: TenantId, run_ids: Collection[RunId]) -> None:
