@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -47,9 +48,12 @@ class Asker:
 
 
 @pytest.fixture
-async def asker(client: httpx2.AsyncClient, house: House) -> Asker:
-    # Every registration here comes from one address.
+async def asker(app: FastAPI, client: httpx2.AsyncClient, house: House) -> Asker:
+    # Every registration here comes from one address, and every request with one of three keys.
     object.__setattr__(house, "fleet_rules", FleetRules(registrations_per_minute=10**6))
+    app.state.options = replace(
+        app.state.options, requests_per_minute_per_key=10**6, requests_per_minute_per_tenant=10**6
+    )
     async with house.control_tx() as tx:
         crew = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
         _, secret = await fleet.make_fleet_secret(tx, name="tests")
@@ -275,6 +279,7 @@ CURSORS = [
     "\ud7ff",
     "_-" * 11,
 ]
+TREE = "/api/pipeline-runs/{run_id}/tree"  # a thousand pictures are one look
 LIMITS = ["0", "-1", "101", "1e3", "x", "", "9" * 400, "1.5", "١", "null", "\x00"]
 
 
@@ -290,7 +295,7 @@ async def test_bad_cursors_and_limits_are_refused(app: FastAPI, asker: Asker) ->
             else:
                 require_refusal(answer, (operation, cursor), 404, 422)
         for limit in LIMITS:
-            if limit != "١":  # digits are digits
+            if limit != "١" and not (limit == "101" and operation.path == TREE):  # digits are digits
                 require_refusal(await asker.ask(operation, params={"limit": limit}), (operation, limit), 422)
         for query in ("limit=%ff", "cursor=%ff%fe", "cursor=%ED%A0%80", "limit=1&limit=x", "%00=1&limit=%00"):
             answer = await asker.ask(operation, url=f"{operation.url()}?{query}")
