@@ -167,6 +167,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
         "GET_TOKENS_TEXT": "Ask Mira at the front desk.",
         "GET_TOKENS_URL": "https://shop.example/tokens",
         "WEBHOOK_NETWORKS": '["127.0.0.0/8"]',
+        "LEASE_TTL_S": "15",  # a worker hears of a cancelled job with its next heartbeat, a third of it later
     }
     with server_process(tmp_path_factory.mktemp("studio"), "--engine", **settings) as server:
         for email in (DEMO, OPERATOR):

@@ -29,6 +29,7 @@ def log_in(page: Page, address: str, email: str, password: str = PASSWORD) -> No
 def log_out(page: Page) -> None:
     page.get_by_role("button", name="Account").click()
     page.get_by_role("menuitem", name="Log out").click()
+    expect(page.get_by_role("button", name="Log in")).to_be_visible()
 
 
 def require_logged_in(page: Page, email: str, role: str = "admin of acme") -> None:

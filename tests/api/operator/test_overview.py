@@ -113,12 +113,6 @@ async def test_changes_are_told_once_each_whoever_made_them(depot: Depot, monkey
     assert rows(json.loads(told)) == [("i-1", "face-swap", "completed")]
 
 
-async def test_the_payload_is_what_the_worker_gets(depot: Depot) -> None:
-    dispatch_id = await depot.enqueue(payload=b'{"workflow": {"1": {}}}')
-    assert await depot.ask("GET", f"/dispatches/{dispatch_id}/payload") == {"payload": {"workflow": {"1": {}}}}
-    await depot.ask("GET", f"/dispatches/{depot.fleet.id}/payload", 404)
-
-
 async def test_a_users_wallet_is_seen_in_its_own_tenant_only(depot: Depot) -> None:
     member, other = await a_member(depot.house, tokens=50), await a_member(depot.house)
     found = await depot.ask("GET", f"/tenants/{member.tenant.id}/users/{member.user.id}/wallet")

@@ -2,7 +2,7 @@
 import { AppShell, Burger, Center, Group, NavLink, ScrollArea, Skeleton, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { Link, Navigate, Outlet, useLocation } from "@tanstack/react-router";
+import { Link, Navigate, Outlet, useLocation, useRouterState } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { boardNavigation } from "@/board/navigation";
 import { consoleNavigation } from "@/console/navigation";
@@ -38,9 +38,10 @@ function Frame({ me }: { me: Me }) {
   }, [operator]);
   // A page that was chosen on a phone is what one wants to see next.
   useEffect(close, [pathname, close]);
-  const inConsole = pathname.startsWith("/console");
-  if (operator && !inConsole) return <Navigate to="/console" replace />;
-  if (!operator && inConsole) return <Navigate to="/" replace />;
+  // Where one goes is known before its page is there: until then the old one is shown, and may not be ours to see.
+  const shown = useRouterState({ select: (state) => (state.resolvedLocation ?? state.location).pathname });
+  if (operator !== isInConsole(pathname)) return <Navigate to={operator ? "/console" : "/"} replace />;
+  if (operator !== isInConsole(shown)) return <Waiting />;
   const sections = operator ? consoleNavigation : [...studioNavigation(me), ...boardNavigation];
   return (
     <AppShell
@@ -71,6 +72,8 @@ function Frame({ me }: { me: Me }) {
     </AppShell>
   );
 }
+
+const isInConsole = (pathname: string) => pathname.startsWith("/console");
 
 function Section({ section, pathname }: { section: NavigationSection; pathname: string }) {
   return (
