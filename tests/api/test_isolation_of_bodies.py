@@ -25,7 +25,7 @@ ELSEWHERE = {
     "POST /api/worker/register": "a journal proves what it names: worker/test_takeovers.py",
 }
 # Whose ids stand for a field.
-KINDS = {"original_file_id": "file_id", "mask": "file_id"}
+KINDS = {"beside": "candidate_id", "original_file_id": "file_id", "mask": "file_id"}
 # What the refusal must speak of: else something else was wrong, and the id was never looked at.
 SPEAKS_OF = {
     "video_id": "There is no video",
@@ -131,10 +131,11 @@ async def test_a_foreign_id_in_a_query_finds_nothing(client: httpx2.AsyncClient,
     asked = 0
     for operation in operations(app):
         for name in operation.query_ids if not operation.for_operators else ():
-            for whose, foreign_id in world.foreign[name].items():
+            url, expected = operation.url(), 404 if operation.ids else 200
+            for whose, foreign_id in world.foreign[KINDS.get(name, name)].items():
                 for headers in world.attackers.values():
-                    answer = await client.get(operation.path, params={name: str(foreign_id)}, headers=headers)
-                    unknown = await client.get(operation.path, params={name: str(new_id())}, headers=headers)
-                    assert (answer.status_code, answer.text) == (200, unknown.text), (operation, whose)
+                    answer = await client.get(url, params={name: str(foreign_id)}, headers=headers)
+                    unknown = await client.get(url, params={name: str(new_id())}, headers=headers)
+                    assert (answer.status_code, answer.text) == (expected, unknown.text), (operation, whose)
                     asked += 1
     assert asked >= 8

@@ -80,7 +80,7 @@ async def test_a_run_survives_a_crash_at_every_commit_of_its_way(stage: Stage, c
             break
         at = after(at)
     # Begin; take, apply, mark, and how long it took; begin the child.
-    assert len(fuse.passed) == 12
+    assert len(fuse.passed) == 10
     assert await studio.broken() == []
     assert await studio.balance() == before - spent
 
