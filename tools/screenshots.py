@@ -24,13 +24,18 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 FLAGS += ["--disable-sync", "--no-first-run"]
 START_WITHIN_S = 60
 DRAWN_WITHIN_MS = 180_000
+SETTLE_MS = 1_500  # pictures of a canvas tell nobody when they are drawn
 LINK = re.compile(r"open the (studio|console):\s+(http://\S+)")
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as links, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        take_studio(a_page(browser, links["studio"]))
+        studio = a_page(browser, links["studio"])
+        take_studio(studio)
+        play_pipeline(Path(folder))
+        take_board(studio)
+        take_console(a_page(browser, links["console"]))
         browser.close()
 
 
@@ -46,6 +51,30 @@ def take_studio(page: Page) -> None:
     page.get_by_role("link", name="Download").wait_for(timeout=DRAWN_WITHIN_MS)
     page.wait_for_load_state("networkidle")
     keep(page, "studio-result")
+
+
+def play_pipeline(folder: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "comfyfleet", "demo", "pipeline"], cwd=folder, check=True, capture_output=True
+    )
+
+
+def take_board(page: Page) -> None:
+    page.get_by_role("link", name="Runs").click()
+    keep(page, "board-runs")
+    page.get_by_role("link", name="Demo").first.click()
+    page.get_by_role("heading", name="Demo").wait_for()
+    page.wait_for_timeout(SETTLE_MS)
+    keep(page, "board-run")
+
+
+def take_console(page: Page) -> None:
+    page.get_by_role("heading", name="Overview").wait_for()
+    for name in ("Overview", "Timeline", "Workers", "Dispatches", "Workflows", "Effects", "Audit log", "Settings"):
+        page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
+        page.get_by_role("heading", name=name, exact=True).wait_for()
+        page.wait_for_timeout(SETTLE_MS)
+        keep(page, f"console-{name.lower().replace(' ', '-')}")
 
 
 def a_page(browser: Browser, link: str) -> Page:
