@@ -95,13 +95,13 @@ class Live {
   }
 
   private opened(): void {
-    const wasLost = this.state === "lost";
+    const wasAway = this.failures > 0;
     this.failures = 0;
     window.clearTimeout(this.doubt);
     this.doubt = undefined;
     this.move("live");
     // What happened meanwhile was told to nobody.
-    if (wasLost) void queries.invalidateQueries();
+    if (wasAway) void queries.invalidateQueries();
   }
 
   private failed(source: EventSource): void {
