@@ -48,11 +48,9 @@ def balance(page: Page) -> int:
     return int(shown.split()[0].replace(",", ""))
 
 
-def test_from_the_link_that_up_prints_to_a_downloaded_result(studio: Studio, watched: Watched) -> None:
-    page = watched.page
-    found = re.search(r"open the studio:  http://\S+?(/enter#token=\S+)", studio.server.out)
-    assert found is not None
-    page.goto(studio.url + found[1])
+def test_from_the_gallery_to_a_downloaded_result(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    page.goto(studio.url)
     expect(page.get_by_role("heading", name="Effects")).to_be_visible()
     before = balance(page)
     page.get_by_role("link", name="Painting").click()
@@ -70,8 +68,8 @@ def test_from_the_link_that_up_prints_to_a_downloaded_result(studio: Studio, wat
     expect(page.get_by_role("cell", name="Set aside for a job").first).to_be_visible()
     page.get_by_role("link", name="History", exact=True).click()
     expect(page.get_by_role("listitem").filter(has_text="dunes at sunset")).to_contain_text("completed")
-    watched.require_calm()
-    assert watched.hosts - {""} == {f"localhost:{studio.server.port}"}
+    demo.require_calm()
+    assert demo.hosts - {""} == {f"localhost:{studio.server.port}"}
 
 
 def test_a_picture_before_and_after(studio: Studio, demo: Watched) -> None:
