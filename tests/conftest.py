@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         if _is_in(item, *REAL_SECONDS):
-            item.add_marker(pytest.mark.flaky(reruns=2 if _is_in(item, "browser") else 1))
+            item.add_marker(pytest.mark.flaky(reruns=1))
     if ON_ONE_ENGINE:
         left = [item for item in items if _is_in(item, *ON_ONE_ENGINE) and not _is_its_engine(item)]
         config.hook.pytest_deselected(items=left)

@@ -14,7 +14,7 @@ import httpx2
 from tests.server import environment
 
 ROOT = Path(__file__).parents[2]
-START_WITHIN_S = 180
+START_WITHIN_S = 60
 AUDIT_WITHIN_S = 300
 WORKERS_EACH = 5
 
