@@ -108,9 +108,6 @@ def click_block(page: Page) -> None:
     raise AssertionError("no block on the line of the worker")
 
 
-@pytest.mark.skipif(
-    os.environ.get("HYPOTHESIS_PROFILE") != "soak", reason="a drained worker of `up` comes back approved"
-)
 def test_a_worker_is_drained_and_taken_back(operator: Watched, studio: Studio) -> None:
     page = operator.page
     page.goto(f"{studio.url}/console")

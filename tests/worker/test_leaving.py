@@ -64,6 +64,24 @@ async def test_an_operators_drain_is_heard(plant: Plant, tmp_path: Path) -> None
     assert plant.worker("drained")["status"] == "gone"
 
 
+async def test_a_drained_worker_that_is_started_again_waits_until_it_is_wanted(plant: Plant, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with an_engine(tmp_path / "engine") as engine:
+        async with a_worker(plant, home, engine.url, name="kept") as worker:
+            await eventually(lambda: worker.agent.is_registered, "it is known")
+            await asyncio.to_thread(plant.operate, "/workers/kept/drain")
+            await asyncio.wait_for(worker.running, 60)
+        async with a_worker(plant, home, engine.url, name="kept") as worker:
+            job = await asyncio.to_thread(plant.order, "draw")
+            await eventually(lambda: plant.worker("kept")["incarnation"] == 2, "it is back")
+            await asyncio.sleep(3.0)
+            assert not worker.running.done()
+            assert plant.worker("kept")["status"] == "draining"
+            assert not worker.agent.is_busy
+            await asyncio.to_thread(plant.operate, "/workers/kept/approve")
+            assert await asyncio.to_thread(plant.ends, job) == "completed"
+
+
 async def test_a_process_that_is_told_to_leave_finishes_and_signs_off(
     plant: Plant, engine_process: EngineProcess, tmp_path: Path
 ) -> None:

@@ -92,8 +92,6 @@ async def _take_over(
     other_machine = found.boot_id is not None and new.boot_id is not None and found.boot_id != new.boot_id
     if recent and other_machine and found.takeovers >= rules.takeovers_max:
         raise Forbidden("Two machines use this worker_id in turns. Give each a name of its own.")
-    # One that had left comes like a new one: leaving and coming back must not stand in for an operator's approval.
-    status = before.status if before.status is not WorkerStatus.GONE else _welcome(rules)
     return await tx.one(
         sql.take_over(
             before.id,
@@ -101,10 +99,15 @@ async def _take_over(
             said,
             fleet_id=fleet.id if fleet else None,
             token_hash=token.digest(),
-            status=status,
+            status=_welcome_back(found, rules) if before.status is WorkerStatus.GONE else before.status,
             starts_window=not recent,
         )
     )
+
+
+def _welcome_back(found: Any, rules: FleetRules) -> WorkerStatus:
+    """Like a new one: leaving and coming back must not stand in for an operator's word, nor undo it."""
+    return WORKER.target(WorkerEvent.DRAIN) if found.drained_at is not None else _welcome(rules)
 
 
 async def _write_workflows(tx: ControlTx, row_id: WorkerId, own_workflows: Sequence[WorkflowId]) -> None:

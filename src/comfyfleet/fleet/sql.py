@@ -182,9 +182,16 @@ def move_worker(row_id: WorkerId, event: WorkerEvent) -> sa.Update:
     return (
         sa.update(w)
         .where(w.c.id == row_id, w.c.status.in_(WORKER.sources(event)))
-        .values(**_status(WORKER.target(event)))
+        .values(**_status(WORKER.target(event)), **_drain(event))
         .returning(*w.c)
     )
+
+
+def _drain(event: WorkerEvent) -> dict[str, Any]:
+    """It lasts until an operator says otherwise: leaving and coming back does not end it."""
+    if event is WorkerEvent.LEAVE:
+        return {}
+    return {"drained_at": now() if event is WorkerEvent.DRAIN else None}
 
 
 def revoke_worker(row_id: WorkerId) -> sa.Update:

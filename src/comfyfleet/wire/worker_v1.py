@@ -135,7 +135,8 @@ class Job(Struct, kw_only=True):
 
 
 class PollReply(Struct, kw_only=True):
-    """`draining`: an operator wants it gone. It finishes what it holds, takes nothing more, and signs off."""
+    """`draining`: an operator wants it gone. It finishes what it holds, takes nothing more, and signs off. One that
+    was `draining` when it registered was told before: it stays, and asks from time to time whether that has ended."""
 
     job: Job | None
     draining: bool = False

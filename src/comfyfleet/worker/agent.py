@@ -217,6 +217,10 @@ class Agent:
             self._ended.set()
 
     async def _work(self, registered: wire.Registered, entries: Sequence[Entry]) -> None:
+        if registered.status == "draining":
+            # Whoever starts it again must not undo what an operator said; and it must not come and go for ever.
+            self._polling.is_drained = True
+            log.warning("worker.is_drained", problem="an operator drained it: it gets nothing until it is approved")
         await resume(entries, registered, self._tools, self._under_way)
         self.telemetry.phase_is(Phase.DRAINING if self._leaving.is_leaving else Phase.POLLING)
         log.info("worker.at_work", worker_id=self._session.worker_id, workflows=registered.workflows_assigned)
@@ -260,7 +264,7 @@ class Agent:
                 asyncio.get_running_loop().call_later(notice.seconds_left + LEAVE_AT_LAST_S, self._ended.set)
 
     def _drained_by_operator(self) -> None:
-        if not self._leaving.is_leaving:
+        if not self._leaving.is_leaving and not self._polling.is_drained:
             self.drain(OPERATOR_DRAIN)
 
     # ── who it is ──

@@ -30,6 +30,7 @@ QUICK_S = 0.1
 # As long as a lease lives that nobody has confirmed: afterwards it is not ours to give back.
 GIVE_BACK_S = 15.0
 GIVE_BACK_AGAIN_S = 0.5
+DRAINED_AGAIN_S = 2.0
 WARM_MAX = 100
 
 log = structlog.get_logger()
@@ -60,7 +61,8 @@ def wish_for(slots: Mapping[str, int], loads: Mapping[str, int], *, uploading: i
 
 
 class PollLoop:
-    """`lacks_room`: why nothing may be taken ahead now; None: it may. `on_draining`: an operator wants us gone."""
+    """`lacks_room`: why nothing may be taken ahead now; None: it may. `on_draining`: an operator wants us gone.
+    `is_drained`: we were drained before we came, and ask only whether that has ended."""
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class PollLoop:
         self._poll_id = str(uuid4())
         self._asked = False  # under this id, and the answer was not heard
         self._hung_up_at_last = False
+        self.is_drained = False
 
     def stop(self) -> None:
         self._stopping = True
@@ -111,7 +114,9 @@ class PollLoop:
         except (ControlUnreachable, CallRefused) as problem:
             self._asked = True
             return await self._rest(problem)
-        if job is None and not hung_up and self._asked_s < QUICK_S:
+        if job is None and self.is_drained and not hung_up:
+            await self._pause(DRAINED_AGAIN_S)
+        elif job is None and not hung_up and self._asked_s < QUICK_S:
             # A server that stops sends everybody away at once.
             await asyncio.sleep(QUICK_S * (1.0 + random.random()))  # noqa: S311
         if hung_up:
@@ -176,6 +181,8 @@ class PollLoop:
             self._asked_s = time.monotonic() - began
             if reply.draining:
                 self._on_draining()
+            else:
+                self.is_drained = False
             return reply.job, False
         finally:
             asking.cancel()
@@ -255,6 +262,10 @@ class PollLoop:
             wait_s = REFUSED_S
         elif isinstance(problem, ControlUnreachable):
             wait_s = max(wait_s, min(problem.retry_after_s or 0.0, 60.0))
+        await self._pause(wait_s)
+
+    async def _pause(self, wait_s: float) -> None:
+        """No longer than until it is stopped."""
         ends = time.monotonic() + wait_s
         while not self._stopping and (left_s := ends - time.monotonic()) > 0:
             self._under_way.changed.clear()

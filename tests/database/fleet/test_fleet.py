@@ -161,6 +161,28 @@ async def test_every_move_of_a_worker(yard: Yard, state: WorkerStatus, event: Wo
             await yard.move(event)
 
 
+@pytest.mark.parametrize("way", ["it is killed", "it leaves"])
+async def test_a_drained_worker_that_comes_back_is_still_drained(yard: Yard, way: str) -> None:
+    """Whatever starts its process again, systemd or a scaling group, does not undo what an operator said."""
+    await yard.register()
+    await yard.move(WorkerEvent.DRAIN)
+    if way == "it leaves":
+        await yard.move(WorkerEvent.LEAVE)
+    back = await yard.register()
+    assert back.worker.status is WorkerStatus.DRAINING
+    assert await yard.held(back.worker) is False
+    await yard.move(WorkerEvent.APPROVE)
+    await yard.move(WorkerEvent.LEAVE)
+    assert (await yard.register()).worker.status is WorkerStatus.APPROVED
+
+
+async def test_a_drain_that_was_ended_while_the_worker_was_away_is_over(yard: Yard) -> None:
+    await yard.register()
+    for event in (WorkerEvent.DRAIN, WorkerEvent.LEAVE, WorkerEvent.APPROVE, WorkerEvent.LEAVE):
+        await yard.move(event)
+    assert (await yard.register()).worker.status is WorkerStatus.APPROVED
+
+
 async def test_a_revoked_worker_cannot_come_back_by_itself(yard: Yard) -> None:
     made = await yard.register()
     await yard.move(WorkerEvent.REVOKE)

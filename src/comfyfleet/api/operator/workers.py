@@ -23,7 +23,8 @@ ALL = PageRequest(rows=PAGE_ROWS_MAX)
 
 
 class WorkerView(View):
-    """`current_load` is what it reported last; `open_leases` is what it holds."""
+    """`current_load` is what it reported last; `open_leases` is what it holds. `drained_at`: an operator drained it
+    then; it stays so, also when its process is started again, until it is approved."""
 
     worker_id: str
     fleet: str | None
@@ -34,6 +35,7 @@ class WorkerView(View):
     max_concurrency: int
     last_seen_at: datetime
     created_at: datetime
+    drained_at: datetime | None
 
 
 class WorkerPage(View):
@@ -113,7 +115,7 @@ async def approve_worker(worker_id: WorkerName, house: TheHouse, actor: Acting) 
 
 @router.post("/{worker_id}/drain")
 async def drain_worker(worker_id: WorkerName, house: TheHouse, actor: Acting) -> WorkerView:
-    """It finishes what it holds, and gets nothing new."""
+    """It finishes what it holds, gets nothing new and leaves. Started again it waits, until it is approved."""
     return await _move(house, actor, worker_id, WorkerEvent.DRAIN)
 
 

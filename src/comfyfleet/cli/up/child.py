@@ -67,7 +67,10 @@ class Child:
                 return
             if time.monotonic() - began > STEADY_S:
                 pause_s = RESTART_S_MIN
-            log.error(f"{self.name}.died", code=code, again_in_s=pause_s)
+            if code == 0:
+                log.info(f"{self.name}.left", again_in_s=pause_s)
+            else:
+                log.error(f"{self.name}.died", code=code, again_in_s=pause_s)
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, RESTART_S_MAX)
 

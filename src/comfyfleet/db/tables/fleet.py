@@ -60,6 +60,8 @@ comfyui_workers = sa.Table(
     created_at(),
     # Of the long lists among its capabilities; none: it said none.
     sa.Column("capability_digest", sa.Text(), nullable=True, index=True),
+    # An operator's word, kept while the worker is away: it comes back as one that drains.
+    sa.Column("drained_at", UtcTime(), nullable=True),
     one_of("status", ["pending", "approved", "draining", "revoked", "gone"]),
     one_of("registration_source", ["fleet"]),
     # The seeds' two columns say the same as the status: they are kept for whoever reads them.

@@ -17,7 +17,8 @@ class WorkerFilter:
 
 @dataclass(frozen=True, slots=True)
 class ListedWorker:
-    """`fleet`: slug and stage, such as video/production; none for one that registered with workflows of its own."""
+    """`fleet`: slug and stage, such as video/production; none for one that registered with workflows of its own.
+    `drained_at`: an operator drained it then, and has not ended that; also while it is away."""
 
     id: WorkerId
     worker_id: str
@@ -29,6 +30,7 @@ class ListedWorker:
     max_concurrency: int
     last_seen_at: datetime
     created_at: datetime
+    drained_at: datetime | None = None
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -43,6 +45,7 @@ class ListedWorker:
             max_concurrency=row.max_concurrency,
             last_seen_at=row.last_seen_at,
             created_at=row.created_at,
+            drained_at=row.drained_at,
         )
 
 

@@ -1,5 +1,5 @@
 UPDATE comfyui_workers
-SET status=?, is_approved=?, is_draining=?, incarnation=(comfyui_workers.incarnation + ?), token_hash=?
+SET status=?, is_approved=?, is_draining=?, incarnation=(comfyui_workers.incarnation + ?), token_hash=?, drained_at=?
 WHERE comfyui_workers.id = ?
 AND comfyui_workers.status IN (__[POSTCOMPILE_status_1])
-RETURNING id, worker_id, fleet_id, registration_source, status, is_approved, is_draining, incarnation, token_hash, boot_id, capabilities, providers, max_concurrency, current_load, address, takeovers, takeovers_since, last_seen_at, created_at, capability_digest
+RETURNING id, worker_id, fleet_id, registration_source, status, is_approved, is_draining, incarnation, token_hash, boot_id, capabilities, providers, max_concurrency, current_load, address, takeovers, takeovers_since, last_seen_at, created_at, capability_digest, drained_at

@@ -1,4 +1,4 @@
 UPDATE comfyui_workers
 SET fleet_id=?, status=?, is_approved=?, is_draining=?, incarnation=(comfyui_workers.incarnation + ?), token_hash=?, boot_id=?, capabilities=?, providers=?, max_concurrency=?, address=?, takeovers=?, takeovers_since=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), last_seen_at=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), capability_digest=?
 WHERE comfyui_workers.id = ?
-RETURNING id, worker_id, fleet_id, registration_source, status, is_approved, is_draining, incarnation, token_hash, boot_id, capabilities, providers, max_concurrency, current_load, address, takeovers, takeovers_since, last_seen_at, created_at, capability_digest
+RETURNING id, worker_id, fleet_id, registration_source, status, is_approved, is_draining, incarnation, token_hash, boot_id, capabilities, providers, max_concurrency, current_load, address, takeovers, takeovers_since, last_seen_at, created_at, capability_digest, drained_at

@@ -11,13 +11,14 @@ export function WorkerActions({ worker }: { worker: WorkerView }) {
   const [token, setToken] = useState<string | null>(null);
   const named = { path: { worker_id: worker.worker_id }, throwOnError: true } as const;
   const approve = () => adminApproveWorker(named);
+  const drained = worker.drained_at !== null;
   const drain = () => adminDrainWorker(named);
   const rotate = async () => setToken((await adminRotateToken(named)).data.token);
   return (
     <Group gap="xs">
       {worker.status === "pending" && <Act label="Approve" variant="filled" act={approve} done={`${worker.worker_id} may take work.`} />}
-      {worker.status === "draining" && <Act label="Undrain" variant="filled" act={approve} done={`${worker.worker_id} takes work again.`} undo={drain} />}
-      {(worker.status === "revoked" || worker.status === "gone") && <Act label={worker.status === "revoked" ? "Pardon" : "Approve"} act={approve} done={`${worker.worker_id} may register again.`} />}
+      {drained && <Act label="Undrain" variant="filled" act={approve} done={`${worker.worker_id} takes work again.`} undo={drain} />}
+      {(worker.status === "revoked" || (worker.status === "gone" && !drained)) && <Act label={worker.status === "revoked" ? "Pardon" : "Approve"} act={approve} done={`${worker.worker_id} may register again.`} />}
       {worker.status === "approved" && <Act label="Drain" act={drain} done={`${worker.worker_id} gets nothing new.`} undo={approve} />}
       {worker.status !== "revoked" && (
         <ConfirmAction

@@ -29,6 +29,7 @@ function Worker({ worker }: { worker: WorkerDetailView }) {
   return (
     <Stack gap="lg">
       {worker.status === "draining" && <Alert color="orange" variant="light">It finishes what it holds ({worker.open_leases}), and gets nothing new.</Alert>}
+      {worker.status === "gone" && worker.drained_at !== null && <Alert color="orange" variant="light">It was drained and has left. Started again, it gets nothing until you undrain it.</Alert>}
       {worker.status === "pending" && <Alert color="orange" variant="light">It has registered and waits for your approval. Until then it gets nothing.</Alert>}
       <Panel title="What is known of it">
         <Facts facts={{
