@@ -13,10 +13,11 @@ from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
 from comfyfleet.jobs.remove import delete_job
 from comfyfleet.jobs.retry import find_retried, retry_job, retry_order
 from comfyfleet.jobs.sanitize import sanitize_worker_error
-from comfyfleet.jobs.settle import Owner, Timing, apply_settlement, read_owners, read_timings, start_job
+from comfyfleet.jobs.settle import Ended, Owner, apply_settlement, read_owners, start_job
 
 __all__ = [
     "JOB",
+    "Ended",
     "Job",
     "JobEvent",
     "JobFile",
@@ -28,7 +29,6 @@ __all__ = [
     "Owner",
     "Placed",
     "Submission",
-    "Timing",
     "Wish",
     "apply_settlement",
     "create_job",
@@ -56,7 +56,6 @@ __all__ = [
     "read_job",
     "read_owners",
     "read_payload",
-    "read_timings",
     "read_whole",
     "request_cancel",
     "request_cancels",

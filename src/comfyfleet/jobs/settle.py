@@ -14,7 +14,7 @@ from comfyfleet.jobs.model import Job
 from comfyfleet.jobs.read import get_job
 from comfyfleet.jobs.sanitize import sanitize_worker_error
 from comfyfleet.jobs.tell import tell_moved
-from comfyfleet.kernel.ids import EffectId, JobId, RunId, UserId
+from comfyfleet.kernel.ids import JobId, RunId, UserId
 from comfyfleet.storage import MadeFile, ObjectKey
 
 EVENTS = {
@@ -28,11 +28,12 @@ NO_OUTPUT = "Processing ended without a result."
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
-    """How long an effect took this time: for the next one who asks how long it takes."""
+class Ended:
+    """A job as it is now that it is over, and all that it made, the result first. `seconds`: what its run took."""
 
-    effect_id: EffectId
-    seconds: float
+    job: Job
+    made: Sequence[MadeFile]
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class Owner:
     run_id: RunId | None
 
 
-async def apply_settlement(tx: TenantTx, settlement: Settlement) -> bool:
-    """False: it had been applied before, and nothing moved.
+async def apply_settlement(tx: TenantTx, settlement: Settlement) -> Ended | None:
+    """None: it had been applied before, and nothing moved.
 
     A missing job or reservation, or a job that ended otherwise, is an error: somebody has to look at it.
     """
@@ -65,14 +66,14 @@ async def apply_settlement(tx: TenantTx, settlement: Settlement) -> bool:
         job = await get_job(tx, job_id)
         if job.status != JOB.target(event):
             JOB.next(job.status, event)
-        return False
+        return None
     settle_tokens = ledger.consume_tokens if event is JobEvent.COMPLETE else ledger.refund_tokens
     await settle_tokens(tx, job_id)
     job = Job.from_row(moved)
     await _keep_outputs(tx, job, made)
     await _move_video(tx, job, made[0] if made else None)
     await tell_moved(tx, job)
-    return True
+    return Ended(job, made, settlement.duration_s)
 
 
 async def start_job(tx: TenantTx, job_id: JobId, *, ago_s: float = 0.0) -> bool:
@@ -87,13 +88,6 @@ async def start_job(tx: TenantTx, job_id: JobId, *, ago_s: float = 0.0) -> bool:
 async def read_owners(tx: TenantTx, settlements: Sequence[Settlement]) -> dict[JobId, Owner]:
     rows = await tx.all(sql.owners_of([JobId(each.dispatch_id) for each in settlements])) if settlements else []
     return {row.id: Owner(row.user_id, row.run_id) for row in rows}
-
-
-async def read_timings(tx: TenantTx, settlements: Sequence[Settlement]) -> list[Timing]:
-    """Of jobs of effects, oldest first."""
-    seconds = {JobId(each.dispatch_id): each.duration_s for each in settlements}
-    rows = await tx.all(sql.effects_of(list(seconds))) if seconds else []
-    return [Timing(row.effect_id, taken) for row in rows if (taken := seconds[row.id])]
 
 
 def _made(detail: dict[str, Any]) -> list[MadeFile]:

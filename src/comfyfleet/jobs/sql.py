@@ -180,14 +180,6 @@ def _under_way(wanted: sa.Column[Any], *which: sa.ColumnElement[bool]) -> sa.Sel
     return sa.select(wanted).where(*which, j.c.status.in_(waits))
 
 
-def effects_of(job_ids: list[JobId]) -> sa.Select[Any]:
-    return (
-        sa.select(j.c.id, j.c.effect_id)
-        .where(j.c.tenant_id == BOUND_TENANT, j.c.id.in_(job_ids), j.c.effect_id.is_not(None))
-        .order_by(j.c.id)
-    )
-
-
 def owners_of(job_ids: list[JobId]) -> sa.Select[Any]:
     return sa.select(j.c.id, j.c.user_id, j.c.run_id).where(j.c.tenant_id == BOUND_TENANT, j.c.id.in_(job_ids))
 

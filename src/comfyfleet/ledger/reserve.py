@@ -6,14 +6,24 @@ from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import DuplicateKey, InsufficientTokens, InvalidInput
 from comfyfleet.kernel.ids import JobId, UserId, WalletId, new_id
 from comfyfleet.ledger import sql
-from comfyfleet.ledger.model import CREDIT_MAX, REFUNDED_BALANCE_MAX, Receipt, Tokens, Transaction, TransactionType
+from comfyfleet.ledger.model import (
+    CREDIT_MAX,
+    REFUNDED_BALANCE_MAX,
+    Receipt,
+    Tokens,
+    Transaction,
+    TransactionType,
+    Wallet,
+)
 
 
-async def hold_wallet(tx: TenantTx, user_id: UserId) -> None:
+async def hold_wallet(tx: TenantTx, user_id: UserId) -> Wallet:
     """Nobody else spends from it, or counts what it pays for, until this transaction ends."""
-    if await tx.maybe(sql.hold_wallet(), user_id=user_id) is None:
+    row = await tx.maybe(sql.hold_wallet(), user_id=user_id)
+    if row is None:
         await tx.maybe(sql.insert_wallet(user_id))
-        await tx.one(sql.hold_wallet(), user_id=user_id)
+        row = await tx.one(sql.hold_wallet(), user_id=user_id)
+    return Wallet(user_id, Tokens(row.balance))
 
 
 async def reserve_tokens(tx: TenantTx, user_id: UserId, amount: Tokens, *, job_id: JobId) -> Receipt:

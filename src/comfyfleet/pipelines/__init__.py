@@ -33,7 +33,7 @@ from comfyfleet.pipelines.read import (
     read_steps,
 )
 from comfyfleet.pipelines.recipe import Recipe, Recipes
-from comfyfleet.pipelines.result import apply_settlement, apply_settlements
+from comfyfleet.pipelines.result import Applied, apply_settlement, apply_settlements
 from comfyfleet.pipelines.retry import retry_run_job
 from comfyfleet.pipelines.rules import RunRules
 from comfyfleet.pipelines.spec import parse_pipeline
@@ -55,6 +55,7 @@ __all__ = [
     "ENDED",
     "RUN",
     "Advanced",
+    "Applied",
     "Approval",
     "Candidate",
     "CandidateStatus",

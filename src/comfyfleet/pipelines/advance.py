@@ -90,8 +90,7 @@ class Round:
         """Of those whose runs have something to begin; by their ids, as everybody does who needs several."""
         for user_id in sorted({self.runs[view.id].user_id for view in self.frontier.runs if self._is_ready(view)}):
             if user_id not in self.balances:
-                await ledger.hold_wallet(self.tx, user_id)
-                self.balances[user_id] = (await ledger.get_wallet(self.tx, user_id)).balance
+                self.balances[user_id] = (await ledger.hold_wallet(self.tx, user_id)).balance
 
     def _is_ready(self, view: RunFrontier) -> bool:
         return view.has_room and next_of_run(view, self.rng) is not None
@@ -217,18 +216,20 @@ async def advance_runs(
     webhook_secret: Secret,
     rng: random.Random,
 ) -> Advanced:
-    """Of these, those that are due and that nobody else holds."""
+    """Of these, those that are due, that nobody else holds, and whose effects are among the recipes."""
     await tx.all(sql.hold_tenant())
     rows = await tx.all(sql.hold_due(list(run_ids)))
     held = {row.id for row in rows}
     others = [run_id for run_id in run_ids if run_id not in held]
     missed = len(await tx.all(sql.still_due(others))) if others else 0
-    if not rows:
-        return Advanced(missed=missed)
-    runs = {row.id: Run.from_row(row) for row in rows}
+    pipelines = await read_pipelines(tx, [row.pipeline_id for row in rows])
+    known = {each.id for each in pipelines.values() if all(step.effect in recipes for step in each.steps)}
+    runs = {row.id: Run.from_row(row) for row in rows if row.pipeline_id in known}
+    unknown = len(rows) - len(runs)
+    if not runs:
+        return Advanced(missed=missed, looked_at=unknown, left_due=unknown)
     under_way = len(await tx.all(sql.jobs_under_way(rows=rules.jobs_per_tenant_max)))
     room = rules.jobs_per_tenant_max - under_way
-    pipelines = await read_pipelines(tx, [run.pipeline_id for run in runs.values()])
     over_time = {row.id for row in rows if row.is_over_time}
     this = Round(tx, runs, over_time, pipelines, recipes, rules, webhook_secret, rng)
     this.frontier = Frontier((), min(room, ORDERS_MAX))
@@ -237,6 +238,8 @@ async def advance_runs(
     to_score = await this.open_gates()
     done = await _close(this, to_score, has_room=room > ORDERS_MAX)
     done.missed = missed
+    done.looked_at += unknown
+    done.left_due += unknown
     return done
 
 

@@ -4,12 +4,13 @@ So there is no moment in which a job is over and its candidates are not there.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from comfyfleet import jobs, storage
+from comfyfleet import jobs
 from comfyfleet.db import TenantTx
 from comfyfleet.dispatch.settlements import Settlement
-from comfyfleet.jobs import Job, JobStatus
-from comfyfleet.kernel.ids import CandidateId, FileId, JobId, RunId, new_id
+from comfyfleet.jobs import Ended, JobStatus
+from comfyfleet.kernel.ids import CandidateId, EffectId, FileId, JobId, RunId, new_id
 from comfyfleet.pipelines import sql
 from comfyfleet.pipelines.count import count_parent, count_run, count_step, make_due
 from comfyfleet.pipelines.lifecycle import CandidateStatus
@@ -24,24 +25,38 @@ STATES = {
 }
 
 
-async def apply_settlements(tx: TenantTx, settlements: Sequence[Settlement]) -> set[RunId]:
-    """One tenant's. The runs that have something new to look at. What was applied before moves nothing.
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """`runs`: those that have something new to look at. `timings`: how long each effect took the last time."""
 
-    Runs first, by their ids, then wallets, by their users: everybody who needs both takes them in this order.
+    runs: set[RunId] = field(default_factory=set)
+    timings: dict[EffectId, float] = field(default_factory=dict)
+
+
+async def apply_settlements(tx: TenantTx, settlements: Sequence[Settlement], *, goes_on: bool = False) -> Applied:
+    """One tenant's. What was applied before moves nothing. `goes_on`: the caller will advance the runs, too.
+
+    The tenant first, if its runs go on, then runs by their ids, then wallets by their users: everybody who needs
+    several takes them in this order.
     """
-    owners = await jobs.read_owners(tx, settlements)
+    owners, applied = await jobs.read_owners(tx, settlements), Applied()
     if any(owner.run_id is not None for owner in owners.values()):
+        if goes_on:
+            await tx.all(sql.hold_tenant())
         await tx.all(sql.hold_runs_of_jobs(list(owners)))
-    moved = set()
     for each in sorted(settlements, key=lambda each: _user_of(each, owners)):
-        owner = owners.get(JobId(each.dispatch_id))
-        if await jobs.apply_settlement(tx, each) and owner is not None and owner.run_id is not None:
-            await _take_result(tx, JobId(each.dispatch_id))
-            moved.add(owner.run_id)
-    return moved
+        ended = await jobs.apply_settlement(tx, each)
+        if ended is None:
+            continue
+        if ended.job.run_id is not None:
+            await _take_result(tx, ended)
+            applied.runs.add(ended.job.run_id)
+        if ended.job.status is JobStatus.COMPLETED and ended.job.effect_id is not None and ended.seconds:
+            applied.timings[ended.job.effect_id] = ended.seconds
+    return applied
 
 
-async def apply_settlement(tx: TenantTx, settlement: Settlement) -> set[RunId]:
+async def apply_settlement(tx: TenantTx, settlement: Settlement) -> Applied:
     return await apply_settlements(tx, [settlement])
 
 
@@ -50,27 +65,21 @@ def _user_of(settlement: Settlement, owners: dict[JobId, jobs.Owner]) -> str:
     return "" if owner is None else str(owner.user_id)
 
 
-async def _take_result(tx: TenantTx, job_id: JobId) -> None:
-    job, run_job = await jobs.get_job(tx, job_id), RunJob.from_row(await tx.one(sql.job_by_id(), of_job=job_id))
-    pictures = await _pictures_of(tx, job) if job.status is JobStatus.COMPLETED else []
+async def _take_result(tx: TenantTx, ended: Ended) -> None:
+    job, pictures = ended.job, _pictures_of(ended)
     state, error = STATES[job.status], job.error_message
     if state is RunJobState.DONE and not pictures:
         # Nothing to show for it: were it not counted as a failure, it would be tried for ever.
         state, error = RunJobState.FAILED, NO_PICTURE
-    await tx.one(sql.end_job(state), of_job=job_id, why=error if state is RunJobState.FAILED else None)
+    why = error if state is RunJobState.FAILED else None
+    run_job = RunJob.from_row(await tx.one(sql.end_job(state), of_job=job.id, why=why))
     alive = await _plant(tx, run_job, pictures)
     await _count(tx, run_job, state, made=len(pictures), alive=alive, spent=job.status is JobStatus.COMPLETED)
 
 
-async def _pictures_of(tx: TenantTx, job: Job) -> list[tuple[int, FileId]]:
+def _pictures_of(ended: Ended) -> list[tuple[int, FileId]]:
     """With the places that they have among all that the job made."""
-    made = [each.file_id for each in (await jobs.list_outputs(tx, [job.id])).get(job.id, [])]
-    files = await storage.read_files(tx, made, job.user_id)
-    return [
-        (index, file_id)
-        for index, file_id in enumerate(made)
-        if file_id in files and files[file_id].media_type.startswith("image/")
-    ]
+    return [(index, file.id) for index, file in enumerate(ended.made) if file.media_type.startswith("image/")]
 
 
 async def _plant(tx: TenantTx, run_job: RunJob, pictures: Sequence[tuple[int, FileId]]) -> int:

@@ -4,7 +4,7 @@ import math
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -94,6 +94,19 @@ class KeptRecipes:
         self._found |= {slug: recipe for slug, recipe in fresh.items() if isinstance(recipe, Recipe)}
         return {**self._found, **fresh}
 
+    async def read_again(self) -> Recipes:
+        """Those that were of use lately: whoever settles jobs of runs does not know yet what they will need."""
+        return await self.read(list(self._found))
+
+
+@dataclass(frozen=True)
+class GoingOn:
+    """What runs need to go on in the transaction that settles their jobs. `on_advanced`: that has been committed."""
+
+    recipes: KeptRecipes
+    rng: random.Random
+    on_advanced: Callable[[TenantId, Advanced], Awaitable[None]]
+
 
 async def read_recipes(house: House, slugs: Collection[str]) -> Recipes:
     """What these effects are just now."""
@@ -132,11 +145,15 @@ async def _advance(
                 webhook_secret=house.webhook_secret(tenant_id),
                 rng=rng,
             )
-        for job in found.jobs:
-            house.live.changed(job.id, user_id=job.user_id)
+        tell_begun(house, found)
         house.live.changed_runs(run_ids)
         whole.looked_at += found.looked_at
         whole.left_due += found.left_due
         whole.to_score += found.to_score
         whole.missed += found.missed
     return whole
+
+
+def tell_begun(house: House, found: Advanced) -> None:
+    for job in found.jobs:
+        house.live.changed(job.id, user_id=job.user_id)

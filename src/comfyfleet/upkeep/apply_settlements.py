@@ -4,37 +4,44 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 import structlog
 
-from comfyfleet import jobs, pipelines
+from comfyfleet import pipelines
 from comfyfleet.dispatch import DispatchStatus, settlements
 from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.house import House
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.kernel.ids import EffectId, JobId, RunId, SettlementId, TenantId
+from comfyfleet.upkeep.advance_runs import GoingOn, tell_begun
 from comfyfleet.workflows import effects
 
 NAME = "apply_settlements"
 EVERY_S = 2.0
 BATCH = 100
 TRIES_MAX = 10
+# Of one tenant in one transaction: the next ones wait for its commit, and so do the runs that can go on with it.
+TOGETHER_MAX = 10
 
-OnRuns = Callable[[TenantId, Collection[RunId]], None]
+# Whose, which, and whether they are still to be looked at.
+OnRuns = Callable[[TenantId, Collection[RunId], bool], None]
 
 log = structlog.get_logger()
 
 
-async def tick(house: House, pool: str, *, chance: random.Random, on_runs: OnRuns | None = None) -> int:
+async def tick(
+    house: House, pool: str, *, chance: random.Random, on_runs: OnRuns | None = None, going_on: GoingOn | None = None
+) -> int:
     """Take, apply, mark. What was applied and not marked is applied again, which moves nothing.
 
     A pool that does not answer is nobody's fault: what was taken is given back, and counts as no try.
-    `on_runs`: jobs of runs have ended, and the runs can go on.
+    `on_runs`: jobs of runs have ended, and their runs are due. `going_on`: whose runs go on in the same transaction.
     """
     async with house.control_tx() as tx:
         due = await settlements.due_settlements(tx, pool, rows=BATCH)
-    applying = _Applying(house, chance, on_runs or _nobody)
+    applying = _Applying(house, chance, on_runs or _nobody, going_on)
     outage: Unavailable | None = None
     left = _by_tenant(due)
     while left and outage is None:
@@ -55,10 +62,12 @@ async def tick(house: House, pool: str, *, chance: random.Random, on_runs: OnRun
 
 
 def _by_tenant(due: Sequence[Settlement]) -> list[list[Settlement]]:
+    """So many at a time, the tenants by turns."""
     groups: dict[TenantId, list[Settlement]] = defaultdict(list)
     for each in due:
         groups[each.tenant_id].append(each)
-    return list(groups.values())
+    parts = [[group[at : at + TOGETHER_MAX] for at in range(0, len(group), TOGETHER_MAX)] for group in groups.values()]
+    return [part for turn in zip_longest(*parts) for part in turn if part]
 
 
 @dataclass
@@ -68,28 +77,46 @@ class _Applying:
     house: House
     chance: random.Random
     on_runs: OnRuns
+    going_on: GoingOn | None
     applied: list[SettlementId] = field(default_factory=list)
     timings: dict[EffectId, float] = field(default_factory=dict)
 
     async def all(self, group: list[Settlement]) -> None:
         """One tenant's in one transaction; where one of them is in the way, each in its own."""
         try:
-            await self._apply(group)
+            # Refunds hold wallets, each in its turn; runs that go on hold theirs afterwards. So never both in one.
+            can_go_on = all(each.outcome is DispatchStatus.COMPLETED for each in group)
+            await self._apply(group, self.going_on if can_go_on else None)
         except Unavailable:
             raise
         except Exception:
             for each in group:
                 await self._one(each)
 
-    async def _apply(self, group: list[Settlement]) -> None:
-        tenant_id, completed = group[0].tenant_id, [each for each in group if each.outcome is DispatchStatus.COMPLETED]
+    async def _apply(self, group: list[Settlement], going_on: GoingOn | None = None) -> None:
+        tenant_id, advanced = group[0].tenant_id, None
+        recipes = await going_on.recipes.read_again() if going_on is not None else {}
         async with self.house.pool(group[0].pool).tenant_tx(tenant_id) as tx:
-            runs = await pipelines.apply_settlements(tx, group)
-            found = await jobs.read_timings(tx, completed)
+            settled = await pipelines.apply_settlements(tx, group, goes_on=bool(recipes))
+            if going_on is not None and recipes and settled.runs:
+                advanced = await pipelines.advance_runs(
+                    tx,
+                    sorted(settled.runs),
+                    recipes,
+                    rules=self.house.run_rules,
+                    webhook_secret=self.house.webhook_secret(tenant_id),
+                    rng=going_on.rng,
+                )
         self.applied += [each.id for each in group]
-        self.timings |= {each.effect_id: each.seconds for each in found}
+        self.timings |= settled.timings
+        if advanced is not None and going_on is not None:
+            await going_on.on_advanced(tenant_id, advanced)
+            tell_begun(self.house, advanced)
+        self._tell(group, settled.runs, are_due=advanced is None)
+
+    def _tell(self, group: Sequence[Settlement], runs: Collection[RunId], *, are_due: bool) -> None:
         if runs:
-            self.on_runs(tenant_id, runs)
+            self.on_runs(group[0].tenant_id, runs, are_due)
             self.house.live.changed_runs(runs)
         for each in group:
             self.house.live.changed(JobId(each.dispatch_id))
@@ -112,7 +139,7 @@ class _Applying:
                 await _try_later(self.house, settlement, text, pause_s=pause_s)
 
 
-def _nobody(tenant_id: TenantId, run_ids: Collection[RunId]) -> None:
+def _nobody(tenant_id: TenantId, run_ids: Collection[RunId], are_due: bool) -> None:
     """Nobody waits."""
 
 

@@ -1,15 +1,20 @@
 """The outbox of one pool: every job in it takes its place in the central queue."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import structlog
 
 from comfyfleet import dispatch, jobs, tenants
 from comfyfleet.house import House
 from comfyfleet.jobs import Submission
+from comfyfleet.kernel.errors import Unavailable
 from comfyfleet.upkeep.turns import take_turn
 
 NAME = "relay_submissions"
 EVERY_S = 2.0
 BATCH = 200
+
+log = structlog.get_logger()
 
 
 async def tick(house: House, pool: str) -> int:
@@ -24,6 +29,16 @@ async def tick(house: House, pool: str) -> int:
         async with house.pool_tx(pool) as tx:
             await jobs.mark_sent(tx, [each.job_id for each in found])
     return len(found)
+
+
+async def send_now(house: House, pool: str, otherwise: Callable[[], None]) -> None:
+    """By whoever has just begun jobs, and need not wait for the loop. What cannot be sent now is left to it."""
+    try:
+        if await tick(house, pool):
+            return
+    except Unavailable as problem:
+        log.info("relay.later", pool=pool, problem=problem.message)
+    otherwise()
 
 
 async def _enqueue(house: House, pool: str, submissions: Sequence[Submission]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import RunId, TenantId
+from comfyfleet.pipelines import Advanced
 from comfyfleet.upkeep import (
     advance_runs,
     apply_settlements,
@@ -30,7 +31,7 @@ from comfyfleet.upkeep import (
     score_candidates,
     tell_starts,
 )
-from comfyfleet.upkeep.advance_runs import KeptRecipes
+from comfyfleet.upkeep.advance_runs import GoingOn, KeptRecipes
 from comfyfleet.upkeep.deliver_webhooks import Courier
 from comfyfleet.upkeep.draw_thumbs import Drawing
 from comfyfleet.upkeep.loop import Loop
@@ -66,6 +67,7 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
     scoring = Scoring(house, pool)
     scores = _loop(score_candidates, scoring.tick, pool)
     runs: Loop
+    recipes = KeptRecipes(house)
     advance = partial(
         advance_runs.tick,
         house,
@@ -74,18 +76,30 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
         on_begun=begun,
         on_score=partial(_want, scoring, scores),
         on_missed=lambda: runs.wake_in(advance_runs.AGAIN_S),
-        kept=KeptRecipes(house),
+        kept=recipes,
     )
     runs = _loop(advance_runs, advance, pool)
     scoring.on_opened = runs.wake
     drawing = Drawing(house, pool)
     thumbs = _loop(draw_thumbs, drawing.tick, pool)
 
-    def made(tenant_id: TenantId, run_ids: Collection[RunId]) -> None:
+    def made(tenant_id: TenantId, run_ids: Collection[RunId], are_due: bool) -> None:
         drawing.want(tenant_id, run_ids)
-        _wake(runs, scores, thumbs)
+        _wake(scores, thumbs, *([runs] if are_due else []))
 
-    settled = partial(apply_settlements.tick, house, pool, chance=chance, on_runs=made)
+    async def went_on(tenant_id: TenantId, found: Advanced) -> None:
+        for run_id, position in found.to_score:
+            _want(scoring, scores, tenant_id, run_id, position)
+        if found.has_more or found.left_due > len(found.to_score):
+            runs.wake()
+        if found.missed:
+            runs.wake_in(advance_runs.AGAIN_S)
+        if found.jobs:
+            webhooks.wake()
+            await relay_submissions.send_now(house, pool, relay.wake)
+
+    going_on = GoingOn(recipes, chance, went_on)
+    settled = partial(apply_settlements.tick, house, pool, chance=chance, on_runs=made, going_on=going_on)
     return [
         relay,
         runs,

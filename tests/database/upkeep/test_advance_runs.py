@@ -29,9 +29,25 @@ async def test_what_settles_wakes_the_runs_and_what_they_begin_wakes_the_relay(h
     await relay.tick()
     grant = await atelier.lease()
     await atelier.complete_with(grant, await atelier.upload(grant))
-    await settle.tick()
-    assert runs._woken.is_set()
     relay._woken.clear()
+    await settle.tick()
+    [child] = await studio.under_way()
+    assert (child.position, runs._woken.is_set(), relay._woken.is_set()) == (1, False, False), "all of it in one go"
+    assert (await atelier.lease()).dispatch_id == child.job_id, "and the child stands in the queue"
+
+
+async def test_runs_whose_effects_nobody_has_read_lately_are_left_to_their_loop(house: House) -> None:
+    studio = await Studio.open(house, steps=STEPS[:2])
+    atelier = await Atelier.open(house, member=studio.member, tokens=1)
+    await studio.start(variants=1, approval=Approval("all"))
+    await studio.advance()
+    await atelier.relay()
+    grant = await atelier.lease()
+    await atelier.complete_with(grant, await atelier.upload(grant))
+    loops = loops_of(house, rules=UpkeepRules())
+    settle, runs, relay = (named(loops, each.NAME) for each in (apply_settlements, advance_runs, relay_submissions))
+    await settle.tick()
+    assert (runs._woken.is_set(), await studio.under_way()) == (True, [])
     await runs.tick()
     [child] = await studio.under_way()
     assert (child.position, relay._woken.is_set()) == (1, True)

@@ -131,10 +131,10 @@ async def cancel(house: House, home: Home, job_id: JobId, user_id: UserId) -> Jo
     owed = await _withdraw(house, home, submission)
     if owed is not None:
         async with house.tenant_tx(home) as tx:
-            runs = await pipelines.apply_settlement(tx, owed)
+            applied = await pipelines.apply_settlement(tx, owed)
         async with house.control_tx() as tx:
             await settlements.mark_applied(tx, [owed.id])
-        house.live.changed_runs(runs)
+        house.live.changed_runs(applied.runs)
     house.live.changed(job_id)
     async with house.tenant_tx(home, read_only=True) as tx:
         return await jobs.read_job(tx, job_id, user_id)
