@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
+import sqlalchemy as sa
 from sqlalchemy import Executable
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
@@ -33,6 +34,16 @@ def built_once(build: Callable[P, S]) -> Callable[P, S]:
         return statement
 
     return cast("Callable[P, S]", wraps(build)(kept))
+
+
+def several(name: str, count: int) -> list[sa.BindParameter[Any]]:
+    """So many ids in a list. A statement with such a list is built once for each length that it ever has."""
+    return [sa.bindparam(f"{name}_{number}", type_=sa.Uuid()) for number in range(count)]
+
+
+def each_of(name: str, values: Sequence[Any]) -> dict[str, Any]:
+    """They are bound when it runs, under these names."""
+    return {f"{name}_{number}": value for number, value in enumerate(values)}
 
 
 def is_built_once(statement: Executable) -> bool:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from comfyfleet.db import PoolTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import NewDispatch
 from comfyfleet.jobs import sql
 from comfyfleet.jobs.lifecycle import JOB
@@ -19,7 +20,7 @@ async def unsent(tx: PoolTx, *, rows: int) -> list[Submission]:
 
 
 async def mark_sent(tx: PoolTx, job_ids: Sequence[JobId]) -> int:
-    return await tx.run(sql.mark_sent(list(job_ids))) if job_ids else 0
+    return await tx.run(sql.mark_sent(), rows=batch([{"id": each} for each in job_ids])) if job_ids else 0
 
 
 async def forget_sent(tx: PoolTx, *, age_s: float, rows: int) -> int:

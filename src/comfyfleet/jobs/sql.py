@@ -6,7 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
-from comfyfleet.db.direct import built_once
+from comfyfleet.db.direct import built_once, several
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import ai_jobs, files, job_files, submissions, videos
 from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
@@ -180,8 +180,10 @@ def _under_way(wanted: sa.Column[Any], *which: sa.ColumnElement[bool]) -> sa.Sel
     return sa.select(wanted).where(*which, j.c.status.in_(waits))
 
 
-def owners_of(job_ids: list[JobId]) -> sa.Select[Any]:
-    return sa.select(j.c.id, j.c.user_id, j.c.run_id).where(j.c.tenant_id == BOUND_TENANT, j.c.id.in_(job_ids))
+@built_once
+def owners_of(count: int) -> sa.Select[Any]:
+    mine = j.c.tenant_id == BOUND_TENANT, j.c.id.in_(several("job", count))
+    return sa.select(j.c.id, j.c.user_id, j.c.run_id).where(*mine)
 
 
 def request_cancels(job_ids: list[JobId]) -> sa.Update:
@@ -228,6 +230,7 @@ def _move(event: JobEvent) -> sa.Update:
 # ── over a whole pool: the relay, and upkeep ────────────────────────────────────────────────
 
 
+@built_once
 def unsent(*, rows: int) -> sa.Select[Any]:
     """Oldest first, with all that a place in the queue needs."""
     return (
@@ -239,8 +242,9 @@ def unsent(*, rows: int) -> sa.Select[Any]:
     )
 
 
-def mark_sent(job_ids: list[JobId]) -> sa.Update:
-    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in job_ids])
+@built_once
+def mark_sent() -> sa.Update:
+    b = batch_rows("b", {"id": sa.Uuid()})
     return sa.update(s).where(s.c.job_id == b.c.id, s.c.sent_at.is_(None)).values(sent_at=now())
 
 

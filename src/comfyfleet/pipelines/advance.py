@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from comfyfleet import ledger
 from comfyfleet.db import TenantTx
+from comfyfleet.db.direct import each_of
 from comfyfleet.jobs import Job
 from comfyfleet.kernel.errors import InvalidInput, KeyReused, Unavailable
 from comfyfleet.kernel.ids import JobId, PipelineId, RunId, UserId
@@ -152,7 +153,7 @@ class Round:
     async def _count_and_look(self, run_ids: Sequence[RunId]) -> None:
         for run_id in run_ids:
             await self.write_counts(run_id)
-            self.runs[run_id] = Run.from_row(await self.tx.one(sql.hold_run_of_house(run_id)))
+            self.runs[run_id] = Run.from_row(await self.tx.one(sql.hold_run_of_house(), of_run=run_id))
         await self.look(run_ids)
 
     def _pause(self, run_id: RunId, reason: str) -> None:
@@ -218,7 +219,7 @@ async def advance_runs(
 ) -> Advanced:
     """Of these, those that are due, that nobody else holds, and whose effects are among the recipes."""
     await tx.all(sql.hold_tenant())
-    rows = await tx.all(sql.hold_due(list(run_ids)))
+    rows = await tx.all(sql.hold_due(len(run_ids)), **each_of("run", run_ids))
     held = {row.id for row in rows}
     others = [run_id for run_id in run_ids if run_id not in held]
     missed = len(await tx.all(sql.still_due(others))) if others else 0

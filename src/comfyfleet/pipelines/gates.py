@@ -23,7 +23,7 @@ async def approve_step(tx: TenantTx, run_id: RunId, user_id: UserId, position: i
     chosen = run.top if top is None else top
     if not 1 <= chosen <= TOP_MAX:
         raise InvalidInput("top", f"must be from 1 to {TOP_MAX}")
-    if len(await tx.all(tree_sql.best(run_id, position, rows=chosen))) < min(chosen, step.alive):
+    if len(await tx.all(tree_sql.best(), of_run=run_id, at_step=position, top=chosen)) < min(chosen, step.alive):
         await tx.run(tree_sql.pass_again(run_id, position))
     await tx.run(sql.set_gate(run_id, position, top=chosen, by=str(user_id)))
     return await _go_on(tx, run)
@@ -46,7 +46,7 @@ async def open_by_rule(tx: TenantTx, run_id: RunId, position: int, *, top: int, 
 
 async def record_scores(tx: TenantTx, run_id: RunId, scores: Sequence[tuple[CandidateId, dict[str, float]]]) -> None:
     """Shown beside Elo, and never mixed into it."""
-    if await tx.maybe(sql.hold_run_of_house(run_id)) is None:
+    if await tx.maybe(sql.hold_run_of_house(), of_run=run_id) is None:
         raise NotFound("run", run_id)
     for candidate_id, found in scores:
         await tx.run(tree_sql.set_scores(candidate_id, found))
@@ -56,7 +56,7 @@ async def approve_by_scorer(
     tx: TenantTx, run_id: RunId, position: int, *, passed_over: Sequence[CandidateId], scorer: str
 ) -> bool:
     """Those that the scorer likes less get no children. False: somebody was faster, or the run goes on no more."""
-    row = await tx.maybe(sql.hold_run_of_house(run_id))
+    row = await tx.maybe(sql.hold_run_of_house(), of_run=run_id)
     if row is None or row.status not in sql.ADVANCING:
         return False
     step = (await read_steps(tx, [run_id]))[run_id][position]

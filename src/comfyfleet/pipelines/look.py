@@ -61,10 +61,14 @@ async def _stage(
 async def _parents(tx: TenantTx, run_id: RunId, before: RunStep, variants: int) -> tuple[Parent, ...]:
     """Behind a closed gate one will do: somebody waits."""
     if before.top is None:
-        rows = await tx.all(sql.best(run_id, before.position, rows=1))
+        rows = await tx.all(sql.best(), of_run=run_id, at_step=before.position, top=1)
     else:
         rows = await tx.all(
-            sql.fertile(run_id, before.position, top=before.top, variants=variants, failures_max=FAILURES_MAX)
+            sql.fertile(failures_max=FAILURES_MAX),
+            of_run=run_id,
+            at_step=before.position,
+            top=before.top,
+            variants=variants,
         )
     return tuple(_parent(row) for row in rows)
 

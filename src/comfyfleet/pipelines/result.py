@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from comfyfleet import jobs
 from comfyfleet.db import TenantTx
+from comfyfleet.db.direct import each_of
 from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.jobs import Ended, JobStatus
 from comfyfleet.kernel.ids import CandidateId, EffectId, FileId, JobId, RunId, new_id
@@ -43,7 +44,7 @@ async def apply_settlements(tx: TenantTx, settlements: Sequence[Settlement], *, 
     if any(owner.run_id is not None for owner in owners.values()):
         if goes_on:
             await tx.all(sql.hold_tenant())
-        await tx.all(sql.hold_runs_of_jobs(list(owners)))
+        await tx.all(sql.hold_runs_of_jobs(len(owners)), **each_of("job", list(owners)))
     for each in sorted(settlements, key=lambda each: _user_of(each, owners)):
         ended = await jobs.apply_settlement(tx, each)
         if ended is None:

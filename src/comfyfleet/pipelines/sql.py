@@ -6,7 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import HeldToTheEnd, insert_once, now, seconds_from_now
-from comfyfleet.db.direct import built_once
+from comfyfleet.db.direct import built_once, several
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import pipeline_run_steps, pipeline_runs, pipelines, run_jobs
 from comfyfleet.kernel.ids import JobId, PipelineId, RunId, UserId
@@ -54,8 +54,9 @@ def pipeline_by_id(pipeline_id: PipelineId) -> sa.Select[Any]:
     return sa.select(*p.c).where(p.c.tenant_id == BOUND_TENANT, p.c.id == pipeline_id)
 
 
-def pipelines_by_id(pipeline_ids: list[PipelineId]) -> sa.Select[Any]:
-    return sa.select(*p.c).where(p.c.tenant_id == BOUND_TENANT, p.c.id.in_(pipeline_ids))
+@built_once
+def pipelines_by_id(count: int) -> sa.Select[Any]:
+    return sa.select(*p.c).where(p.c.tenant_id == BOUND_TENANT, p.c.id.in_(several("pipeline", count)))
 
 
 def pipeline_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
@@ -139,8 +140,9 @@ def run_of_house(run_id: RunId) -> sa.Select[Any]:
     return sa.select(*r.c).where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id)
 
 
-def hold_run_of_house(run_id: RunId) -> sa.Select[Any]:
-    return run_of_house(run_id).with_for_update()
+@built_once
+def hold_run_of_house() -> sa.Select[Any]:
+    return sa.select(*r.c).where(r.c.tenant_id == BOUND_TENANT, r.c.id == OF_RUN).with_for_update()
 
 
 def run_page(user_id: UserId, *, status: RunStatus | None, after: UUID | None, rows: int) -> sa.Select[Any]:
@@ -215,13 +217,14 @@ def hold_tenant() -> sa.Select[Any]:
     return sa.select(HeldToTheEnd(BOUND_TENANT))
 
 
-def hold_due(run_ids: list[RunId]) -> sa.Select[Any]:
+@built_once
+def hold_due(count: int) -> sa.Select[Any]:
     """Whoever is next in turn first. One that somebody else holds stays due."""
     return (
         sa.select(*r.c, OVER_TIME)
         .where(
             r.c.tenant_id == BOUND_TENANT,
-            r.c.id.in_(run_ids),
+            r.c.id.in_(several("run", count)),
             r.c.advance_due_at.is_not(None),
             r.c.status.in_(ADVANCING),
         )
@@ -246,10 +249,10 @@ def jobs_under_way(*, rows: int) -> sa.Select[Any]:
     return sa.select(j.c.job_id).where(j.c.tenant_id == BOUND_TENANT, j.c.state == _in_flight()).limit(rows)
 
 
-def steps_of(run_ids: list[RunId]) -> sa.Select[Any]:
-    return (
-        sa.select(*s.c).where(s.c.tenant_id == BOUND_TENANT, s.c.run_id.in_(run_ids)).order_by(s.c.run_id, s.c.position)
-    )
+@built_once
+def steps_of(count: int) -> sa.Select[Any]:
+    mine = s.c.tenant_id == BOUND_TENANT, s.c.run_id.in_(several("run", count))
+    return sa.select(*s.c).where(*mine).order_by(s.c.run_id, s.c.position)
 
 
 @built_once
@@ -304,9 +307,10 @@ def set_gate(run_id: RunId, position: int, *, top: int | None, by: str | None) -
 # ── the jobs of runs ────────────────────────────────────────────────────────────────────────
 
 
-def hold_runs_of_jobs(job_ids: list[JobId]) -> sa.Select[Any]:
+@built_once
+def hold_runs_of_jobs(count: int) -> sa.Select[Any]:
     """In one order, whoever asks: two who settle jobs of the same runs must not wait for each other."""
-    mine = sa.select(j.c.run_id).where(j.c.tenant_id == BOUND_TENANT, j.c.job_id.in_(job_ids))
+    mine = sa.select(j.c.run_id).where(j.c.tenant_id == BOUND_TENANT, j.c.job_id.in_(several("job", count)))
     return sa.select(r.c.id).where(r.c.tenant_id == BOUND_TENANT, r.c.id.in_(mine)).order_by(r.c.id).with_for_update()
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, now, seconds_from_now
-from comfyfleet.db.direct import built_once
+from comfyfleet.db.direct import built_once, several
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import files
 from comfyfleet.kernel.ids import FileId, UserId
@@ -50,11 +50,12 @@ def by_id(file_id: FileId, user_id: UserId) -> sa.Select[Any]:
     return sa.select(*f.c).where(f.c.tenant_id == BOUND_TENANT, f.c.id == file_id, f.c.user_id == user_id)
 
 
-def by_ids(file_ids: list[FileId], user_id: UserId) -> sa.Select[Any]:
+@built_once
+def by_ids(count: int) -> sa.Select[Any]:
     return sa.select(*f.c).where(
         f.c.tenant_id == BOUND_TENANT,
-        f.c.id.in_(file_ids),
-        f.c.user_id == user_id,
+        f.c.id.in_(several("file", count)),
+        f.c.user_id == sa.bindparam("of_user", type_=sa.Uuid()),
         f.c.status != FileStatus.DELETED,
     )
 

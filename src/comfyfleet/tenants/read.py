@@ -4,6 +4,7 @@ from collections.abc import Collection
 from uuid import UUID
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import TenantId, UserId
 from comfyfleet.kernel.page import Page, PageRequest
@@ -37,7 +38,8 @@ async def slugs_of(tx: ControlTx, tenant_ids: Collection[TenantId]) -> dict[Tena
 
 async def weights_of(tx: ControlTx, tenant_ids: Collection[TenantId]) -> dict[TenantId, int]:
     """Their shares of the fleet beside one another."""
-    return {row.id: row.weight for row in await tx.all(sql.weights_of(sorted(tenant_ids)))}
+    rows = batch([{"id": each} for each in tenant_ids])
+    return {row.id: row.weight for row in await tx.all(sql.weights_of(), rows=rows)}
 
 
 async def list_tenants(tx: ControlTx, request: PageRequest) -> Page[Tenant]:

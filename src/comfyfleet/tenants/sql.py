@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, insert_once, now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import tenants, users
 from comfyfleet.kernel.ids import TenantId, UserId, new_id
 from comfyfleet.tenants.lifecycle import TENANT, USER, TenantEvent, UserEvent
@@ -32,8 +33,9 @@ def slugs_of(tenant_ids: list[TenantId]) -> sa.Select[Any]:
     return sa.select(tenants.c.id, tenants.c.slug).join(b, b.c.id == tenants.c.id)
 
 
-def weights_of(tenant_ids: list[TenantId]) -> sa.Select[Any]:
-    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in tenant_ids])
+@built_once
+def weights_of() -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()})
     return sa.select(tenants.c.id, tenants.c.weight).join(b, b.c.id == tenants.c.id)
 
 

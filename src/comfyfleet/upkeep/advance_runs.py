@@ -98,6 +98,12 @@ class KeptRecipes:
         """Those that were of use lately: whoever settles jobs of runs does not know yet what they will need."""
         return await self.read(list(self._found))
 
+    async def freshen(self) -> None:
+        """Before they are too old, by somebody for whom nobody waits."""
+        if self._found and time.monotonic() - self._read_at > RECIPES_S / 2:
+            known, self._read_at = list(self._found), -math.inf
+            await self.read(known)
+
 
 @dataclass(frozen=True)
 class GoingOn:

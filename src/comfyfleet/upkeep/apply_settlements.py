@@ -58,6 +58,8 @@ async def tick(
                 await effects.note_timing(tx, effect_id, applying.timings[effect_id])
     if outage is not None:
         raise outage
+    if due and going_on is not None:
+        await going_on.recipes.freshen()
     return len(due)
 
 

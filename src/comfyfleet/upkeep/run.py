@@ -88,15 +88,16 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
         _wake(scores, thumbs, *([runs] if are_due else []))
 
     async def went_on(tenant_id: TenantId, found: Advanced) -> None:
+        # First what a worker waits for; then whoever else has something to do.
+        if found.jobs:
+            await relay_submissions.send_now(house, pool, relay.wake)
+            webhooks.wake()
         for run_id, position in found.to_score:
             _want(scoring, scores, tenant_id, run_id, position)
         if found.has_more or found.left_due > len(found.to_score):
             runs.wake()
         if found.missed:
             runs.wake_in(advance_runs.AGAIN_S)
-        if found.jobs:
-            webhooks.wake()
-            await relay_submissions.send_now(house, pool, relay.wake)
 
     going_on = GoingOn(recipes, chance, went_on)
     settled = partial(apply_settlements.tick, house, pool, chance=chance, on_runs=made, going_on=going_on)

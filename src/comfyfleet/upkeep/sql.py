@@ -5,6 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import SecondsBetween, insert_once, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import upkeep_ticks, worker_audit_log
 
 t, w = upkeep_ticks, worker_audit_log
@@ -14,6 +15,7 @@ def insert_tick(loop: str) -> sa.Insert:
     return insert_once(t).values(loop=loop, ticked_at=now()).returning(t.c.loop)
 
 
+@built_once
 def hold_tick(loop: str) -> sa.Select[Any]:
     """Nothing comes back while another replica holds it."""
     since = SecondsBetween(t.c.ticked_at, now()).label("since_s")
@@ -24,6 +26,7 @@ def find_tick(loop: str) -> sa.Select[Any]:
     return sa.select(t.c.loop).where(t.c.loop == loop)
 
 
+@built_once
 def move_tick(loop: str) -> sa.Update:
     return sa.update(t).where(t.c.loop == loop).values(ticked_at=now())
 

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
+from uuid import UUID
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.settlements import sql
 from comfyfleet.kernel.errors import NotFound
@@ -74,16 +76,16 @@ async def mark_applied(tx: ControlTx, ids: Sequence[SettlementId]) -> int:
     """Also on the dispatch, which from then on may be forgotten in time."""
     if not ids:
         return 0
-    applied = [row.dispatch_id for row in await tx.all(sql.mark_applied(list(ids)))]
+    applied = [row.dispatch_id for row in await tx.all(sql.mark_applied(), rows=_rows(ids))]
     if applied:
-        await tx.run(sql.mark_settled(applied))
+        await tx.run(sql.mark_settled(), rows=_rows(applied))
     return len(applied)
 
 
 async def release(tx: ControlTx, ids: Sequence[SettlementId]) -> None:
     """Taken, and not tried: due again at once, and it does not count as a try."""
     if ids:
-        await tx.run(sql.release(list(ids)))
+        await tx.run(sql.release(), rows=_rows(ids))
 
 
 async def postpone(tx: ControlTx, settlement_id: SettlementId, *, error: str, pause_s: float) -> None:
@@ -110,4 +112,8 @@ async def replay_parked(tx: ControlTx, settlement_id: SettlementId) -> None:
 async def _read(tx: ControlTx, ids: Sequence[SettlementId]) -> list[Settlement]:
     if not ids:
         return []
-    return [Settlement.from_row(row) for row in await tx.all(sql.by_ids(list(ids)))]
+    return [Settlement.from_row(row) for row in await tx.all(sql.by_ids(), rows=_rows(ids))]
+
+
+def _rows(ids: Sequence[UUID]) -> str:
+    return batch([{"id": each} for each in ids])

@@ -6,6 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, now, seconds_from_now
+from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import ai_job_dispatches, settlements
 from comfyfleet.kernel.ids import DispatchId, SettlementId
 
@@ -14,6 +15,7 @@ s, d = settlements, ai_job_dispatches
 OPEN = (s.c.applied_at.is_(None), s.c.parked_at.is_(None))
 
 
+@built_once
 def take_due(pool: str, *, rows: int, claim_s: float) -> sa.Update:
     """Locked while it is chosen, then not due for a while: of two who take at once, each gets others."""
     due = (
@@ -32,8 +34,9 @@ def take_due(pool: str, *, rows: int, claim_s: float) -> sa.Update:
     )
 
 
-def by_ids(ids: list[SettlementId]) -> sa.Select[Any]:
-    b = _batch(ids)
+@built_once
+def by_ids() -> sa.Select[Any]:
+    b = _batch()
     return _told().join(b, b.c.id == s.c.id).order_by(s.c.id)
 
 
@@ -46,8 +49,9 @@ def claim(dispatch_id: DispatchId, *, claim_s: float) -> sa.Update:
     )
 
 
-def mark_applied(ids: list[SettlementId]) -> sa.Update:
-    b = _batch(ids)
+@built_once
+def mark_applied() -> sa.Update:
+    b = _batch()
     return (
         sa.update(s)
         .where(s.c.id == b.c.id, s.c.applied_at.is_(None))
@@ -56,13 +60,15 @@ def mark_applied(ids: list[SettlementId]) -> sa.Update:
     )
 
 
-def mark_settled(dispatch_ids: list[DispatchId]) -> sa.Update:
-    b = batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in dispatch_ids])
+@built_once
+def mark_settled() -> sa.Update:
+    b = _batch()
     return sa.update(d).where(d.c.id == b.c.id, d.c.settled_at.is_(None)).values(settled_at=now())
 
 
-def release(ids: list[SettlementId]) -> sa.Update:
-    b = _batch(ids)
+@built_once
+def release() -> sa.Update:
+    b = _batch()
     return sa.update(s).where(*OPEN, s.c.id == b.c.id).values(next_try_at=now())
 
 
@@ -102,5 +108,5 @@ def _told() -> sa.Select[Any]:
     return sa.select(*s.c, d.c.provider_job_id, d.c.duration_seconds).join(d, d.c.id == s.c.dispatch_id)
 
 
-def _batch(ids: list[SettlementId]) -> sa.TableValuedAlias:
-    return batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in ids])
+def _batch() -> sa.TableValuedAlias:
+    return batch_rows("b", {"id": sa.Uuid()})

@@ -43,7 +43,7 @@ async def list_unscored(tx: TenantTx, run_id: RunId, *, rows: int) -> list[Unsco
 
 async def leave_scored(tx: TenantTx, run_id: RunId) -> bool:
     """False: more came meanwhile. Whoever adds a candidate holds the run's row as this does: none is overlooked."""
-    if await tx.maybe(runs_sql.hold_run_of_house(run_id)) is None:
+    if await tx.maybe(runs_sql.hold_run_of_house(), of_run=run_id) is None:
         return True
     has_more = bool(await tx.all(sql.unscored(run_id, rows=1)))
     await tx.run(sql.set_due(run_id, is_due=has_more))

@@ -17,6 +17,7 @@ from comfyfleet.storage.lifecycle import FileStatus
 
 c, v, j, r, f = candidates, votes, run_jobs, pipeline_runs, files
 
+OF_RUN, AT_STEP = sa.bindparam("of_run", type_=sa.Uuid()), sa.bindparam("at_step", type_=sa.Integer())
 CANDIDATE_ID = sa.bindparam("candidate_id", type_=sa.Uuid())
 # As much of a candidate as the choice of a parent needs.
 PARENT = [c.c.id, c.c.elo, c.c.rank, c.c.children, c.c.started, c.c.failures]
@@ -58,18 +59,20 @@ def of_user(candidate_id: CandidateId, user_id: UserId) -> sa.Select[Any]:
     )
 
 
-def best(run_id: RunId, position: int, *, rows: int) -> sa.Select[Any]:
-    """Who may have children, as far as the ranks go."""
-    found = _active(run_id, position).where(c.c.is_passed).with_only_columns(*PARENT)
-    return found.order_by(c.c.rank, c.c.id).limit(rows)
+@built_once
+def best() -> sa.Select[Any]:
+    """Who may have children, as far as the ranks go: the first `top`."""
+    found = _active(OF_RUN, AT_STEP).where(c.c.is_passed).with_only_columns(*PARENT)
+    return found.order_by(c.c.rank, c.c.id).limit(sa.bindparam("top", type_=sa.Integer()))
 
 
-def fertile(run_id: RunId, position: int, *, top: int, variants: int, failures_max: int) -> sa.Select[Any]:
+@built_once
+def fertile(*, failures_max: int) -> sa.Select[Any]:
     """Of the best `top`, those who may have one more child."""
-    found = best(run_id, position, rows=top).subquery("best")
+    found = best().subquery("best")
     return (
         sa.select(*found.c)
-        .where(found.c.children < variants, found.c.failures < failures_max)
+        .where(found.c.children < sa.bindparam("variants", type_=sa.Integer()), found.c.failures < failures_max)
         .order_by(found.c.rank, found.c.id)
     )
 
@@ -277,7 +280,7 @@ def jobs_below_rejected(run_id: RunId) -> sa.Select[Any]:
     )
 
 
-def _active(run_id: RunId, position: int) -> sa.Select[Any]:
+def _active(run_id: Any, position: Any) -> sa.Select[Any]:
     # Written into the statement: SQLite sees its partial index only behind plain words.
     active = sa.bindparam("alive", CandidateStatus.ACTIVE.value, type_=sa.Text(), literal_execute=True)
     return sa.select(*c.c).where(

@@ -91,7 +91,7 @@ async def note_timing(tx: ControlTx, effect_id: EffectId, seconds: float) -> Non
     """What its last job took. An effect that has been deleted meanwhile is fine."""
     if not math.isfinite(seconds) or seconds < 0:
         raise InvalidInput("seconds", "must be a number from 0 on")
-    await tx.run(sql.note_timing(effect_id, seconds))
+    await tx.run(sql.note_timing(), effect=effect_id, seconds=seconds)
 
 
 async def hold_effect(tx: ControlTx, slug: str) -> Effect:

@@ -112,8 +112,11 @@ def set_assets(effect_id: EffectId, assets: dict[str, Any]) -> sa.Update:
     return sa.update(e).where(e.c.id == effect_id).values(assets=assets, updated_at=now()).returning(*e.c)
 
 
-def note_timing(effect_id: EffectId, seconds: float) -> sa.Update:
-    return sa.update(e).where(e.c.id == effect_id).values(last_processing_time_seconds=seconds)
+@built_once
+def note_timing() -> sa.Update:
+    seconds: sa.BindParameter[float] = sa.bindparam("seconds", type_=sa.Float())
+    which = e.c.id == sa.bindparam("effect", type_=sa.Uuid())
+    return sa.update(e).where(which).values(last_processing_time_seconds=seconds)
 
 
 def delete_effect(effect_id: EffectId) -> sa.Delete:

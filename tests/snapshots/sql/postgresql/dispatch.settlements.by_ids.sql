@@ -2,5 +2,5 @@ SELECT settlements.id, settlements.dispatch_id, settlements.tenant_id, settlemen
 FROM settlements
 JOIN ai_job_dispatches ON ai_job_dispatches.id = settlements.dispatch_id
 JOIN (SELECT *
-FROM jsonb_to_recordset(CAST(%(rows_id)s::VARCHAR AS jsonb)) AS r(id UUID)) AS b ON settlements.id = b.id
+FROM jsonb_to_recordset(CAST(%(rows)s::VARCHAR AS jsonb)) AS r(id UUID)) AS b ON settlements.id = b.id
 ORDER BY settlements.id

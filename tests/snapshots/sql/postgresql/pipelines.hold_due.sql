@@ -2,7 +2,7 @@ SELECT pipeline_runs.id, pipeline_runs.tenant_id, pipeline_runs.user_id, pipelin
 AND pipeline_runs.ends_at <= (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)) AS is_over_time
 FROM pipeline_runs
 WHERE pipeline_runs.tenant_id = %(bound_tenant_id)s::UUID
-AND pipeline_runs.id IN (__[POSTCOMPILE_id_1])
+AND pipeline_runs.id IN (%(run_0)s::UUID)
 AND pipeline_runs.advance_due_at IS NOT NULL
 AND pipeline_runs.status IN (__[POSTCOMPILE_status_1])
 ORDER BY pipeline_runs.last_turn, pipeline_runs.id FOR UPDATE SKIP LOCKED

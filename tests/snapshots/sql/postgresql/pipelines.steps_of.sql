@@ -1,5 +1,5 @@
 SELECT pipeline_run_steps.tenant_id, pipeline_run_steps.run_id, pipeline_run_steps.position, pipeline_run_steps.variants, pipeline_run_steps.approved_at, pipeline_run_steps.approved_by, pipeline_run_steps.top, pipeline_run_steps.made, pipeline_run_steps.alive, pipeline_run_steps.in_flight, pipeline_run_steps.started, pipeline_run_steps.failures, pipeline_run_steps.votes
 FROM pipeline_run_steps
 WHERE pipeline_run_steps.tenant_id = %(bound_tenant_id)s::UUID
-AND pipeline_run_steps.run_id IN (__[POSTCOMPILE_run_id_1])
+AND pipeline_run_steps.run_id IN (%(run_0)s::UUID)
 ORDER BY pipeline_run_steps.run_id, pipeline_run_steps.position

@@ -1,4 +1,4 @@
 SELECT tenants.id, tenants.weight
 FROM tenants
 JOIN (SELECT *
-FROM jsonb_to_recordset(CAST(%(rows_id)s::VARCHAR AS jsonb)) AS r(id UUID)) AS b ON tenants.id = b.id
+FROM jsonb_to_recordset(CAST(%(rows)s::VARCHAR AS jsonb)) AS r(id UUID)) AS b ON tenants.id = b.id

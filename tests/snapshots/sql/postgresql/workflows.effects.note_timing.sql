@@ -1,3 +1,3 @@
 UPDATE effects
-SET last_processing_time_seconds=%(last_processing_time_seconds)s
-WHERE effects.id = %(id_1)s::UUID
+SET last_processing_time_seconds=%(seconds)s
+WHERE effects.id = %(effect)s::UUID

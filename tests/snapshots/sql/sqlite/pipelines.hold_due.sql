@@ -2,7 +2,7 @@ SELECT pipeline_runs.id, pipeline_runs.tenant_id, pipeline_runs.user_id, pipelin
 AND pipeline_runs.ends_at <= (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z') AS is_over_time
 FROM pipeline_runs
 WHERE pipeline_runs.tenant_id = ?
-AND pipeline_runs.id IN (__[POSTCOMPILE_id_1])
+AND pipeline_runs.id IN (?)
 AND pipeline_runs.advance_due_at IS NOT NULL
 AND pipeline_runs.status IN (__[POSTCOMPILE_status_1])
 ORDER BY pipeline_runs.last_turn, pipeline_runs.id

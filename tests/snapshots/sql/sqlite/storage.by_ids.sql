@@ -1,6 +1,6 @@
 SELECT files.id, files.tenant_id, files.user_id, files.name, files.disk, files.path, files.mime_type, files.size, files.status, files.multipart_id, files.created_at, files.stored_at, files.deleted_at, files.sha256
 FROM files
 WHERE files.tenant_id = ?
-AND files.id IN (__[POSTCOMPILE_id_1])
+AND files.id IN (?)
 AND files.user_id = ?
 AND files.status != ?
