@@ -1,6 +1,7 @@
-"""Takes the pictures of the README and the docs anew, from a real server in a real browser.
+"""Pictures of every page, from a real server in a real browser.
 
-Every page at every width, light and dark, is pictured by the browser tests, into `test-results/`.
+At 1280 pixels, by daylight, they go to `docs/pictures`, for the README and the docs. At each width, light and dark, all
+six of a page go side by side onto one sheet in `test-results/pages`: to be looked at.
 """
 
 import io
@@ -15,82 +16,217 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
+from rich.progress import track
 
-PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
+from comfyfleet.demo.samples import draw_clip, draw_picture
+
+ROOT = Path(__file__).parent.parent
+PICTURES, SHEETS = ROOT / "docs" / "pictures", ROOT / "test-results" / "pages"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 FLAGS += ["--disable-sync", "--no-first-run"]
 START_WITHIN_S = 60
 DRAWN_WITHIN_MS = 180_000
-SETTLE_MS = 1_500  # pictures of a canvas tell nobody when they are drawn
+SETTLE_MS = 900  # pictures of a canvas tell nobody when they are drawn
 LINK = re.compile(r"open the (studio|console):\s+(http://\S+)")
+WIDTHS = (390, 1280, 1920)
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+HEIGHT = 860
+NOBODY = "http://127.0.0.1:9/hook"
+SHEET_HEIGHT_MAX = 1_600
+
+# By the names of their pictures; `{…}` is found when something has been made.
+STUDIO_PAGES = {
+    "studio-processing": "/jobs/{waiting}",
+    "studio-gallery": "/",
+    "studio-effect": "/effects/glow",
+    "studio-result": "/jobs/{painting}",
+    "studio-before-after": "/jobs/{glow}",
+    "studio-clips": "/jobs/{film}",
+    "studio-cancelled": "/jobs/{cancelled}",
+    "studio-history": "/history",
+    "studio-wallet": "/wallet",
+    "studio-keys": "/keys",
+    "studio-webhooks": "/webhooks",
+    "studio-webhook": "/webhooks/{endpoint}",
+    "studio-not-found": "/effects/nothing",
+    "board-runs": "/runs",
+    "board-run": "/runs/{run}",
+    "board-gate": "/runs/{gate}",
+    "board-vote": "/runs/{gate}/vote",
+    "board-new": "/runs/new",
+    "board-pipelines": "/pipelines",
+}
+CONSOLE_PAGES = {
+    "console-overview": "/console",
+    "console-timeline": "/console/timeline",
+    "console-workers": "/console/workers",
+    "console-worker": "/console/workers/up",
+    "console-add-worker": "/console/add-worker",
+    "console-fleets": "/console/fleets",
+    "console-fleet": "/console/fleets/{fleet}",
+    "console-dispatches": "/console/dispatches",
+    "console-dispatch": "/console/dispatches/{painting}",
+    "console-blocks": "/console/blocks",
+    "console-workflows": "/console/workflows",
+    "console-import": "/console/workflows/new",
+    "console-workflow": "/console/workflows/demo-paint",
+    "console-effects": "/console/effects",
+    "console-effect": "/console/effects/paint",
+    "console-new-effect": "/console/effects/new",
+    "console-tenants": "/console/tenants",
+    "console-tenant": "/console/tenants/{tenant}",
+    "console-audit-log": "/console/audit-log",
+    "console-settings": "/console/settings",
+}
+DOORS = {"door-login": "/", "door-password": "/set-password#token=x"}
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as links, sync_playwright() as playwright:
+    SHEETS.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as (url, links), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        studio = a_page(browser, links["studio"])
-        take_studio(studio)
-        play_pipeline(Path(folder))
-        take_board(studio)
-        take_console(a_page(browser, links["console"]))
+        stranger, studio = browser.new_page(), a_page(browser, links["studio"])
+        console = a_page(browser, links["console"])
+        found = make_something(studio, url, Path(folder))
+        found |= found_by_operator(console, url)
+        walks = [(stranger, DOORS), (studio, STUDIO_PAGES), (console, CONSOLE_PAGES)]
+        for page, pages in walks:
+            for name, path in track(pages.items(), description=next(iter(pages)).partition("-")[0]):
+                take(page, name, url + path.format(**found))
         browser.close()
 
 
-def take_studio(page: Page) -> None:
+def make_something(page: Page, url: str, folder: Path) -> dict[str, str]:
+    """Something of everything there is to see."""
     page.get_by_role("link", name="Painting").wait_for()
     page.wait_for_function(
         "() => document.querySelectorAll('main img, main video').length >= 5", timeout=DRAWN_WITHIN_MS
     )
-    page.wait_for_load_state("networkidle")
-    keep(page, "studio-gallery")
-    page.get_by_role("link", name="Painting").click()
-    page.get_by_role("button", name="Start").click()
-    page.get_by_role("link", name="Download").wait_for(timeout=DRAWN_WITHIN_MS)
-    page.wait_for_load_state("networkidle")
-    keep(page, "studio-result")
-
-
-def play_pipeline(folder: Path) -> None:
+    found = {"painting": made(page, url, "paint")}
+    found["glow"] = made(page, url, "glow", draw_picture(folder / "a lake.png"))
+    found["film"] = made(page, url, "painted-film", draw_clip(folder / "a city.mp4"))
     subprocess.run(
         [sys.executable, "-m", "comfyfleet", "demo", "pipeline"], cwd=folder, check=True, capture_output=True
     )
+    found["run"] = page.request.get(f"{url}/api/pipeline-runs").json()["runs"][0]["id"]
+    found["gate"] = stand_at_a_gate(page, url)
+    found["endpoint"] = an_endpoint(page, url)
+    found["cancelled"] = cancelled(page, url)
+    # Two before it: it waits, and then it is made, while its pictures are taken.
+    for _ in range(3):
+        found["waiting"] = begun(page, url, "painted-film", folder / "a city.mp4")
+    return found
 
 
-def take_board(page: Page) -> None:
-    page.get_by_role("link", name="Runs").click()
-    keep(page, "board-runs")
-    page.get_by_role("link", name="Demo").first.click()
-    page.get_by_role("heading", name="Demo").wait_for()
-    page.wait_for_timeout(SETTLE_MS)
-    keep(page, "board-run")
+def made(page: Page, url: str, effect: str, file: Path | None = None) -> str:
+    job_id = begun(page, url, effect, file)
+    page.get_by_role("link", name="Download").first.wait_for(timeout=DRAWN_WITHIN_MS)
+    return job_id
 
 
-def take_console(page: Page) -> None:
-    page.get_by_role("heading", name="Overview").wait_for()
-    for name in ("Overview", "Timeline", "Workers", "Dispatches", "Workflows", "Effects", "Audit log", "Settings"):
-        page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
-        page.get_by_role("heading", name=name, exact=True).wait_for()
-        page.wait_for_timeout(SETTLE_MS)
-        keep(page, f"console-{name.lower().replace(' ', '-')}")
+def begun(page: Page, url: str, effect: str, file: Path | None = None) -> str:
+    page.goto(f"{url}/effects/{effect}")
+    page.get_by_role("button", name="Start").wait_for()
+    if file is not None:
+        page.locator("input[type=file]").set_input_files(file)
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url(re.compile("/jobs/"))
+    return page.url.rpartition("/")[2]
+
+
+def cancelled(page: Page, url: str) -> str:
+    job_id = begun(page, url, "paint")
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Try again").wait_for(timeout=DRAWN_WITHIN_MS)
+    return job_id
+
+
+def stand_at_a_gate(page: Page, url: str) -> str:
+    page.goto(f"{url}/runs/new")
+    for label, value in {"Name": "Lake in autumn", "Scene": "a lake below mountains", "Mood": "autumn"}.items():
+        page.get_by_label(label).fill(value)
+    page.get_by_label("Variants").fill("4")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_role("button", name="Let them on").wait_for(timeout=DRAWN_WITHIN_MS)
+    return page.url.rpartition("/")[2]
+
+
+def an_endpoint(page: Page, url: str) -> str:
+    """Nobody is there: its deliveries show how that looks."""
+    page.goto(f"{url}/webhooks")
+    page.get_by_role("button", name="Add an address").click()
+    page.get_by_role("textbox", name="Address").fill(NOBODY)
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name="Done").click()
+    page.get_by_role("link", name=NOBODY).click()
+    page.get_by_role("button", name="Send a test").click()
+    page.get_by_role("row").filter(has_text="webhook.test").wait_for()
+    return page.url.rpartition("/")[2]
+
+
+def found_by_operator(page: Page, url: str) -> dict[str, str]:
+    get = page.request.get
+    return {
+        "fleet": get(f"{url}/api/admin/fleets").json()["fleets"][0]["id"],
+        "tenant": get(f"{url}/api/admin/tenants").json()["tenants"][0]["id"],
+    }
+
+
+def take(page: Page, name: str, address: str) -> None:
+    shots: list[Image.Image] = []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": HEIGHT})
+            if not shots:
+                page.goto(address)
+                page.get_by_role("heading").first.wait_for()
+                page.wait_for_load_state("networkidle" if "processing" not in name else "load")
+            page.wait_for_timeout(SETTLE_MS)
+            if (width, scheme) == (1280, "light"):
+                read(page.screenshot()).save(PICTURES / f"{name}.webp", quality=82)
+            shots.append(read(page.screenshot(full_page=True)))
+    lay_out(shots).save(SHEETS / f"{name}.png")
+
+
+def read(taken: bytes) -> Image.Image:
+    with Image.open(io.BytesIO(taken)) as picture:
+        return picture.convert("RGB")
+
+
+def lay_out(shots: list[Image.Image]) -> Image.Image:
+    """Two rows: light and dark. Phones are shown larger than their share."""
+    scales = [1.0 if shot.width < 1000 else 1000 / shot.width for shot in shots]
+    small = [
+        shot.resize((int(shot.width * scale), int(shot.height * scale))).crop(
+            (0, 0, int(shot.width * scale), min(int(shot.height * scale), SHEET_HEIGHT_MAX))
+        )
+        for shot, scale in zip(shots, scales, strict=True)
+    ]
+    rows = [small[: len(WIDTHS)], small[len(WIDTHS) :]]
+    heights = [max(shot.height for shot in row) for row in rows]
+    sheet = Image.new("RGB", (sum(shot.width + 12 for shot in rows[0]), sum(heights) + 12), "#777")
+    for number, row in enumerate(rows):
+        at = 0
+        for shot in row:
+            sheet.paste(shot, (at, number * (heights[0] + 12)))
+            at += shot.width + 12
+    return sheet
 
 
 def a_page(browser: Browser, link: str) -> Page:
-    page = browser.new_page(viewport={"width": 1280, "height": 860}, reduced_motion="reduce")
+    page = browser.new_page(viewport={"width": 1280, "height": HEIGHT}, reduced_motion="reduce")
     page.goto(link)
     return page
 
 
-def keep(page: Page, name: str) -> None:
-    with Image.open(io.BytesIO(page.screenshot())) as taken:
-        taken.convert("RGB").save(PICTURES / f"{name}.webp", quality=82)
-
-
 @contextmanager
-def server(folder: Path) -> Iterator[dict[str, str]]:
-    """Its links into the studio and the console."""
+def server(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where it is, and its links into the studio and the console."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     said = folder / "said.txt"
@@ -99,7 +235,7 @@ def server(folder: Path) -> Iterator[dict[str, str]]:
         process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.DEVNULL)
     try:
         wait_for(f"http://127.0.0.1:{port}/readyz")
-        yield dict(LINK.findall(said.read_text()))
+        yield f"http://127.0.0.1:{port}", dict(LINK.findall(said.read_text()))
     finally:
         process.terminate()
         process.wait()

@@ -46,8 +46,8 @@ function Meter({ label, value, most, text }: { label: string; value: number; mos
   return (
     <Stack gap={4} miw={120}>
       <Group justify="space-between" gap="xs" wrap="nowrap">
-        <Text size="xs" className="quiet">{label}</Text>
-        <Text size="xs" className="numbers" fw={550}>{text}</Text>
+        <Text size="xs" className="quiet" flex="none">{label}</Text>
+        <Text size="xs" className="numbers" fw={550} style={{ whiteSpace: "nowrap" }}>{text}</Text>
       </Group>
       <Progress value={share} size={4} aria-label={`${label}: ${text}`} style={{ visibility: most ? undefined : "hidden" }} />
     </Stack>

@@ -7,6 +7,9 @@ export function secondsText(seconds: number): string {
   return `${(seconds / 3_600).toFixed(1)} h`;
 }
 
+/** An estimate. */
+export const durationText = (seconds: number) => (seconds < 1 ? secondsText(seconds) : `about ${secondsText(seconds)}`);
+
 const UNITS = ["bytes", "KB", "MB", "GB", "TB"];
 
 export function bytesText(bytes: number): string {

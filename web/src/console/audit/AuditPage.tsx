@@ -6,7 +6,7 @@ import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { Marked } from "../parts/Marked";
-import { Listing, moreOf, type Column } from "../parts/Listing";
+import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { usePages, useRead } from "../parts/reading";
 
 const shortHash = (text: string) => (/^[0-9a-f]{40,}$/.test(text) ? `${text.slice(0, 12)}…` : text);

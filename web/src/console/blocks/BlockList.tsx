@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { adminClearBlock, type BlockView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction } from "@/parts/ConfirmAction";
-import { Listing, type Column } from "../parts/Listing";
+import { Listing, type Column } from "@/parts/Listing";
 import { then } from "../parts/reading";
 
 const COLUMNS: Column<BlockView>[] = [

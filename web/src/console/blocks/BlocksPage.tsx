@@ -3,7 +3,7 @@ import { adminGetBlocks } from "@/client";
 import { useLive } from "@/app/live";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
-import { moreOf } from "../parts/Listing";
+import { moreOf } from "@/parts/Listing";
 import { refresh, usePages } from "../parts/reading";
 import { BlockList } from "./BlockList";
 

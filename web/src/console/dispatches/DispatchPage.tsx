@@ -10,7 +10,7 @@ import { StatusBadge } from "@/parts/StatusBadge";
 import { Copy } from "../parts/Copy";
 import { Facts } from "../parts/Facts";
 import { FormAction } from "../parts/Fields";
-import { Listing, type Column } from "../parts/Listing";
+import { Listing, type Column } from "@/parts/Listing";
 import { Panel } from "../parts/Panel";
 import { endText, secondsText } from "../parts/numbers";
 import { then, useFresh, useRead } from "../parts/reading";

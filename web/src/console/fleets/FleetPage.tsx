@@ -7,7 +7,7 @@ import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Act } from "../parts/Act";
 import { CopyLine } from "../parts/Copy";
-import { Listing, type Column } from "../parts/Listing";
+import { Listing, type Column } from "@/parts/Listing";
 import { Panel } from "../parts/Panel";
 import { useRead } from "../parts/reading";
 

@@ -8,7 +8,7 @@ import { tellDone } from "@/parts/ConfirmAction";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { FormAction } from "../parts/Fields";
-import { Listing, moreOf, type Column } from "../parts/Listing";
+import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { usePages } from "../parts/reading";
 
 const COLUMNS: Column<FleetView>[] = [

@@ -1,7 +1,7 @@
 import { Anchor, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { TenantFiguresView, WorkflowFiguresView } from "@/client";
-import { Listing, type Column } from "../parts/Listing";
+import { Listing, type Column } from "@/parts/Listing";
 import { numberText, secondsText } from "../parts/numbers";
 
 const QUIET = (text: string) => <Text size="sm" className="quiet" py="md">{text}</Text>;

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { adminGetSettings, type SettingView } from "@/client";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
-import { Listing, type Column } from "../parts/Listing";
+import { Listing, type Column } from "@/parts/Listing";
 import { Marked } from "../parts/Marked";
 import { useRead } from "../parts/reading";
 

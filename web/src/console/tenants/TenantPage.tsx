@@ -11,7 +11,7 @@ import { Act } from "../parts/Act";
 import { CopyLine } from "../parts/Copy";
 import { Facts } from "../parts/Facts";
 import { FormAction } from "../parts/Fields";
-import { Listing, moreOf, type Column } from "../parts/Listing";
+import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { Panel } from "../parts/Panel";
 import { then, usePages, useRead } from "../parts/reading";
 import { UserWallet } from "./UserWallet";

@@ -9,7 +9,7 @@ import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { FormAction } from "../parts/Fields";
-import { Listing, moreOf, type Column } from "../parts/Listing";
+import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { usePages } from "../parts/reading";
 
 const COLUMNS: Column<TenantView>[] = [

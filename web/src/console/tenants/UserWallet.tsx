@@ -6,7 +6,7 @@ import { Ago } from "@/parts/Ago";
 import { tellDone } from "@/parts/ConfirmAction";
 import { Problem } from "@/parts/Problem";
 import { Tokens, tokensText } from "@/parts/Tokens";
-import { Listing, type Column } from "../parts/Listing";
+import { Listing, type Column } from "@/parts/Listing";
 import { then, useRead } from "../parts/reading";
 
 const WORDS: Record<string, string> = { PAYMENT_CREDIT: "credited", JOB_RESERVE: "reserved for a job", JOB_CONSUME: "consumed", JOB_REFUND: "given back" };

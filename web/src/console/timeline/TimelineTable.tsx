@@ -2,7 +2,7 @@
 import { Accordion, Anchor } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { Listing, type Column } from "../parts/Listing";
+import { Listing, type Column } from "@/parts/Listing";
 import { endText, percentText } from "../parts/numbers";
 import type { Blocks, Found, Lane } from "./blocks";
 import { clockText, durationText, type Window } from "./window";

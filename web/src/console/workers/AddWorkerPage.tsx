@@ -83,7 +83,7 @@ function Command({ fleetId, secret }: { fleetId: string; secret: string | null }
   return (
     <Stack gap="sm">
       <CopyLine value={line} label="Copy the command" />
-      <Text size="sm" className="quiet">It looks for a ComfyUI at http://127.0.0.1:8188; another one is named with <span className="mono">--comfyui</span>.</Text>
+      <Text size="sm" className="quiet">It looks for a ComfyUI at http://127.0.0.1:8188; another one, or several, are named with <span className="mono">--server</span>.</Text>
     </Stack>
   );
 }

@@ -7,7 +7,7 @@ import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { BlockList } from "../blocks/BlockList";
 import { Facts } from "../parts/Facts";
-import { Listing, type Column } from "../parts/Listing";
+import { Listing, type Column } from "@/parts/Listing";
 import { Panel } from "../parts/Panel";
 import { endText, secondsText } from "../parts/numbers";
 import { useFresh, useRead } from "../parts/reading";

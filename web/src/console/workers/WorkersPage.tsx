@@ -7,7 +7,7 @@ import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
-import { Listing, moreOf, type Column } from "../parts/Listing";
+import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { useFresh, usePages } from "../parts/reading";
 
 const STATES: { value: WorkerStatus | "all"; label: string }[] = [

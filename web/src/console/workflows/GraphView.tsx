@@ -1,12 +1,14 @@
-import { Background, Controls, Handle, Position, ReactFlow, type NodeProps, type Node } from "@xyflow/react";
+import { Background, Controls, Handle, Position, ReactFlow, type Edge, type Node, type NodeProps, type ReactFlowInstance } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import { useComputedColorScheme } from "@mantine/core";
-import { useMemo } from "react";
+import { useElementSize } from "@mantine/hooks";
+import { useEffect, useMemo, useState } from "react";
 import { BOX_W, layOut, type Box, type Graph } from "./graph";
 import classes from "./GraphView.module.css";
 
 type BoxNode = Node<{ box: Box; marked: boolean }, "box">;
 const TYPES = { box: BoxCard };
+const WHOLE = { maxZoom: 1 };
 
 /** `marked`: nodes that users' values go to. */
 export function GraphView({ graph, marked = [], height = 460 }: { graph: Graph; marked?: string[]; height?: number }) {
@@ -15,12 +17,16 @@ export function GraphView({ graph, marked = [], height = 460 }: { graph: Graph; 
     const { boxes, wires } = layOut(graph);
     return {
       nodes: boxes.map((box): BoxNode => ({ id: box.id, type: "box", position: { x: box.x, y: box.y }, data: { box, marked: marked.includes(box.id) }, draggable: false, connectable: false })),
-      edges: wires.map((wire) => ({ id: wire.id, source: wire.from, target: wire.to })),
+      edges: wires.map((wire): Edge => ({ id: wire.id, source: wire.from, target: wire.to })),
     };
   }, [graph, marked]);
+  const [flow, setFlow] = useState<ReactFlowInstance<BoxNode> | null>(null);
+  const { ref, width } = useElementSize();
+  // A phone that is turned, a window that is drawn wider: the whole graph again.
+  useEffect(() => void flow?.fitView(WHOLE), [flow, width]);
   return (
-    <div className={classes.frame} style={{ height }} role="figure" aria-label={`Graph of ${nodes.length} nodes`}>
-      <ReactFlow nodes={nodes} edges={edges} nodeTypes={TYPES} fitView fitViewOptions={{ maxZoom: 1 }} minZoom={0.05} colorMode={scheme} nodesFocusable={false} edgesFocusable={false} proOptions={{ hideAttribution: true }}>
+    <div ref={ref} className={classes.frame} style={{ height }} role="figure" aria-label={`Graph of ${nodes.length} nodes`}>
+      <ReactFlow nodes={nodes} edges={edges} nodeTypes={TYPES} onInit={setFlow} fitView fitViewOptions={WHOLE} minZoom={0.05} colorMode={scheme} nodesFocusable={false} edgesFocusable={false} proOptions={{ hideAttribution: true }}>
         <Background gap={22} />
         <Controls showInteractive={false} />
       </ReactFlow>

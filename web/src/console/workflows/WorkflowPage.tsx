@@ -9,7 +9,7 @@ import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Act } from "../parts/Act";
 import { Facts } from "../parts/Facts";
-import { Listing, type Column } from "../parts/Listing";
+import { Listing, type Column } from "@/parts/Listing";
 import { bytesText, secondsText } from "../parts/numbers";
 import { then, useRead } from "../parts/reading";
 import { whereOf } from "./drafts";

@@ -6,7 +6,7 @@ import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
-import { Listing, moreOf, type Column } from "../parts/Listing";
+import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { secondsText } from "../parts/numbers";
 import { usePages } from "../parts/reading";
 

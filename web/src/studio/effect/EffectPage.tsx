@@ -10,7 +10,7 @@ import { Media } from "@/parts/Media";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Tokens } from "@/parts/Tokens";
-import { secondsText } from "@/parts/amounts";
+import { durationText } from "@/parts/amounts";
 import classes from "./EffectPage.module.css";
 import { OrderForm } from "./OrderForm";
 
@@ -52,7 +52,7 @@ function Effect({ effect }: { effect: OfferView }) {
             </div>
             <Group gap="xl">
               <Fact name="Price"><Tokens amount={effect.credits_cost} /></Fact>
-              <Fact name="Takes about">{secondsText(effect.estimated_seconds)}</Fact>
+              <Fact name="Takes">{durationText(effect.estimated_seconds)}</Fact>
             </Group>
             <Text size="sm" className="quiet" visibleFrom="md">The price is set aside when you start, and comes back in full if nothing comes out.</Text>
           </Stack>

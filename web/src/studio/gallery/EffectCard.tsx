@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { OfferView } from "@/client";
 import { Media } from "@/parts/Media";
 import { Tokens } from "@/parts/Tokens";
-import { secondsText } from "@/parts/amounts";
+import { durationText } from "@/parts/amounts";
 import { takes } from "../effect/takes";
 import classes from "./EffectCard.module.css";
 
@@ -22,7 +22,7 @@ export function EffectCard({ effect }: { effect: OfferView }) {
           </Group>
           <Text size="sm" className="quiet" lineClamp={2}>{effect.description}</Text>
           <Text size="xs" className="quiet" mt={6}>
-            {effect.unavailable_because === null ? `about ${secondsText(effect.estimated_seconds)}` : "cannot run right now"}
+            {effect.unavailable_because === null ? durationText(effect.estimated_seconds) : "cannot run right now"}
           </Text>
         </div>
       </Link>

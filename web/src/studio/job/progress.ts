@@ -1,6 +1,6 @@
 /** What the bar shows. Real steps where a worker has told them; otherwise a guess that says that it is one. */
 import type { JobView, QueueView } from "@/client";
-import { secondsText } from "@/parts/amounts";
+import { durationText } from "@/parts/amounts";
 import type { Running } from "./useJob";
 
 export type Bar = { percent: number; real: boolean; label: string; detail: string };
@@ -18,12 +18,12 @@ export function barOf(job: Pick<JobView, "status">, running: Running | null, { r
   if (ran === null || expectedS === null || expectedS <= 0) return { percent: 4, real: false, label: "Starting", detail };
   const fraction = Math.min(ran / expectedS, 1) * GUESS_MAX;
   const left = expectedS - ran;
-  return { percent: Math.round(fraction * 100), real: false, label: left > 0 ? `about ${secondsText(left)} left` : "longer than usual", detail };
+  return { percent: Math.round(fraction * 100), real: false, label: left > 0 ? `${durationText(left)} left` : "longer than usual", detail };
 }
 
 export function placeText(queue: QueueView | null): string {
   if (queue === null) return "In the queue.";
   const place = queue.position === 1 ? "Next in the queue" : `Place ${queue.position}${queue.position_is_at_least ? " or later" : ""} in the queue`;
   if (queue.estimated_start_s === null) return `${place}. No worker can run it right now; it waits until one can.`;
-  return `${place}, starts in about ${secondsText(queue.estimated_start_s)}.`;
+  return `${place}, starts in ${durationText(queue.estimated_start_s)}.`;
 }
