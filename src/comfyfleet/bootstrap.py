@@ -65,7 +65,13 @@ def build_house(
     pools = settings.pool_urls()
 
     def database(name: str, url: str) -> Database:
-        return open_database(name, url, clock_offset_s=clock_offset_s, pool_size=settings.database_connections)
+        return open_database(
+            name,
+            url,
+            clock_offset_s=clock_offset_s,
+            pool_size=settings.database_connections,
+            prepares_built_once=settings.prepare_statements,
+        )
 
     leases, rules = LeaseSigner(signing_key), _queue_rules(settings)
     desk_database = open_database(

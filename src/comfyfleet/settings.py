@@ -96,7 +96,7 @@ class Settings(BaseSettings):
     database_connections: int = Field(10, ge=1, le=200, description="Connections kept open per PostgreSQL database.")
 
     prepare_statements: bool = Field(
-        True, description="Prepare the queue's statements. Turn off behind a PgBouncer older than 1.22."
+        True, description="Prepare statements that are run often. Turn off behind a PgBouncer older than 1.22."
     )
 
     secret_key: SecretStr | None = Field(

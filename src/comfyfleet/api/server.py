@@ -1,6 +1,8 @@
 """Run the application until a signal, then stop quickly even with streams open."""
 
 import asyncio
+import gc
+import socket
 from collections.abc import Awaitable, Callable
 from types import FrameType
 
@@ -20,6 +22,12 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._stopping, self._leave_first = stopping, leave_first
         self._leaving: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # All that was loaded stays for ever: looking through it for garbage would hold everybody up, time and again.
+        gc.collect()
+        gc.freeze()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._leave_first is None or self._leaving is not None:

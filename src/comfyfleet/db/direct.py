@@ -76,7 +76,7 @@ class Plan:
                 bound[name] = processor(bound[name])
         cursor = driver.cursor(binary=True, row_factory=self._rows)
         try:
-            return await cursor.execute(self.text, bound)
+            return await cursor.execute(self.text, bound, prepare=True)
         except self._dialect.loaded_dbapi.Error as problem:
             raise self._wrapped(problem, driver) from problem
 

@@ -27,6 +27,8 @@ PLANNED_ONCE = (
     " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off"
     " -c jit=off"
 )
+# More than anybody runs on one connection: only those are prepared that ask for it.
+WHEN_ASKED = 1_000_000_000
 READ_ONLY_STANDBY = "25006"
 
 
@@ -122,8 +124,11 @@ def open_database(
     clock_offset_s: Callable[[], float] = no_offset,
     pool_size: int = POOL_SIZE,
     prepares: bool = False,
+    prepares_built_once: bool = False,
 ) -> Database:
-    """The one engine factory. `url` is postgresql://… or sqlite:///path. `prepares`: for few statements, run often."""
+    """The one engine factory. `url` is postgresql://… or sqlite:///path. `prepares`: for few statements, run often, and
+    planned without a look at the values; `prepares_built_once`: those that are built once, planned as the server likes.
+    """
     parsed = sa.make_url(url)
     if parsed.get_backend_name() == "sqlite":
         engine = create_async_engine(
@@ -135,11 +140,13 @@ def open_database(
             parsed.set(drivername="postgresql+psycopg"),
             pool_size=pool_size,
             pool_timeout=POOL_WAIT_S,
+            # Whoever was used last knows its statements, and so does its backend.
+            pool_use_lifo=True,
             # An error's text must not hold a password hash or a prompt.
             hide_parameters=True,
             connect_args={
                 # Server-side prepared statements break behind an older PgBouncer in transaction mode.
-                "prepare_threshold": 1 if prepares else None,
+                "prepare_threshold": 1 if prepares else WHEN_ASKED if prepares_built_once else None,
                 "connect_timeout": POOL_WAIT_S,
                 "options": POSTGRESQL_LIMITS + (PLANNED_ONCE if prepares else ""),
             },
