@@ -39,19 +39,20 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose job it is, and of which run a step."""
+    """Whose job it is, of which run a step, and whether it is known to have begun."""
 
     user_id: UserId
     run_id: RunId | None
+    is_started: bool = False
 
 
-async def apply_settlement(tx: TenantTx, settlement: Settlement) -> Ended | None:
-    """None: it had been applied before, and nothing moved.
+async def apply_settlement(tx: TenantTx, settlement: Settlement, *, is_started: bool = False) -> Ended | None:
+    """None: it had been applied before, and nothing moved. `is_started`: it is known to have begun.
 
     A missing job or reservation, or a job that ended otherwise, is an error: somebody has to look at it.
     """
     event, job_id = EVENTS[settlement.outcome], JobId(settlement.dispatch_id)
-    if settlement.duration_s is not None:
+    if settlement.duration_s is not None and not is_started:
         # Most that are over so soon, or whose replica died, have not been told to have begun.
         await start_job(tx, job_id, ago_s=settlement.duration_s)
     made = _made(settlement.detail) if event is JobEvent.COMPLETE else []
@@ -89,7 +90,7 @@ async def start_job(tx: TenantTx, job_id: JobId, *, ago_s: float = 0.0) -> bool:
 async def read_owners(tx: TenantTx, settlements: Sequence[Settlement]) -> dict[JobId, Owner]:
     job_ids = [JobId(each.dispatch_id) for each in settlements]
     rows = await tx.all(sql.owners_of(len(job_ids)), **each_of("job", job_ids)) if job_ids else []
-    return {row.id: Owner(row.user_id, row.run_id) for row in rows}
+    return {row.id: Owner(row.user_id, row.run_id, row.status != JobStatus.QUEUED) for row in rows}
 
 
 def _made(detail: dict[str, Any]) -> list[MadeFile]:

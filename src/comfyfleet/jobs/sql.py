@@ -183,7 +183,7 @@ def _under_way(wanted: sa.Column[Any], *which: sa.ColumnElement[bool]) -> sa.Sel
 @built_once
 def owners_of(count: int) -> sa.Select[Any]:
     mine = j.c.tenant_id == BOUND_TENANT, j.c.id.in_(several("job", count))
-    return sa.select(j.c.id, j.c.user_id, j.c.run_id).where(*mine)
+    return sa.select(j.c.id, j.c.user_id, j.c.run_id, j.c.status).where(*mine)
 
 
 def request_cancels(job_ids: list[JobId]) -> sa.Update:

@@ -1,6 +1,6 @@
 """Pipelines: runs that make candidates, let people rank them, and refine the best, until somebody has to decide."""
 
-from comfyfleet.pipelines.advance import Advanced, advance_runs
+from comfyfleet.pipelines.advance import Advanced, advance_runs, go_on
 from comfyfleet.pipelines.apply import apply_pipeline, archive_pipeline
 from comfyfleet.pipelines.control import MoreBudget, pause_run, raise_budget, resume_run, stop_run
 from comfyfleet.pipelines.create import create_run
@@ -87,6 +87,7 @@ __all__ = [
     "check_run",
     "create_run",
     "find_pipeline",
+    "go_on",
     "list_candidates",
     "list_due",
     "list_pictures",

@@ -6,8 +6,9 @@ All of it is one transaction, in which the runs are held: a crash anywhere leave
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from comfyfleet import ledger
 from comfyfleet.db import TenantTx
@@ -223,14 +224,49 @@ async def advance_runs(
     held = {row.id for row in rows}
     others = [run_id for run_id in run_ids if run_id not in held]
     missed = len(await tx.all(sql.still_due(others))) if others else 0
+    room = rules.jobs_per_tenant_max - len(await tx.all(sql.jobs_under_way(rows=rules.jobs_per_tenant_max)))
+    done = await _advance_held(tx, rows, recipes, room=room, rules=rules, webhook_secret=webhook_secret, rng=rng)
+    done.missed = missed
+    return done
+
+
+async def go_on(
+    tx: TenantTx,
+    ended: Mapping[RunId, int],
+    recipes: Recipes,
+    *,
+    rules: RunRules,
+    webhook_secret: Secret,
+    rng: random.Random,
+) -> Advanced:
+    """Runs of which so many jobs have ended in this transaction, which holds them: they begin as many, and no more.
+
+    So the tenant has no more under way than before, and need not be held. Where others wait for their turn, nothing is
+    begun here: all stay due.
+    """
+    if await tx.all(sql.others_due(len(ended)), **each_of("run", list(ended))):
+        return Advanced(looked_at=len(ended), left_due=len(ended))
+    rows = await tx.all(sql.hold_due(len(ended)), **each_of("run", list(ended)))
+    room = sum(ended.values())
+    return await _advance_held(tx, rows, recipes, room=room, rules=rules, webhook_secret=webhook_secret, rng=rng)
+
+
+async def _advance_held(
+    tx: TenantTx,
+    rows: Sequence[Any],
+    recipes: Recipes,
+    *,
+    room: int,
+    rules: RunRules,
+    webhook_secret: Secret,
+    rng: random.Random,
+) -> Advanced:
     pipelines = await read_pipelines(tx, [row.pipeline_id for row in rows])
     known = {each.id for each in pipelines.values() if all(step.effect in recipes for step in each.steps)}
     runs = {row.id: Run.from_row(row) for row in rows if row.pipeline_id in known}
     unknown = len(rows) - len(runs)
     if not runs:
-        return Advanced(missed=missed, looked_at=unknown, left_due=unknown)
-    under_way = len(await tx.all(sql.jobs_under_way(rows=rules.jobs_per_tenant_max)))
-    room = rules.jobs_per_tenant_max - under_way
+        return Advanced(looked_at=unknown, left_due=unknown)
     over_time = {row.id for row in rows if row.is_over_time}
     this = Round(tx, runs, over_time, pipelines, recipes, rules, webhook_secret, rng)
     this.frontier = Frontier((), min(room, ORDERS_MAX))
@@ -238,7 +274,6 @@ async def advance_runs(
     await this.begin_all()
     to_score = await this.open_gates()
     done = await _close(this, to_score, has_room=room > ORDERS_MAX)
-    done.missed = missed
     done.looked_at += unknown
     done.left_due += unknown
     return done

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from comfyfleet import jobs, storage
+from comfyfleet import jobs
 from comfyfleet.db import TenantTx
 from comfyfleet.jobs import Job, JobRules, Wish
 from comfyfleet.kernel.errors import KeyReused
@@ -16,7 +16,6 @@ from comfyfleet.pipelines.model import Run, Step
 from comfyfleet.pipelines.recipe import Recipe
 from comfyfleet.pipelines.select import ChildGeneration, Generation
 from comfyfleet.pipelines.tree import sql as tree_sql
-from comfyfleet.storage import FileStatus
 
 BASE = "base"
 
@@ -89,10 +88,8 @@ async def take_place(tx: TenantTx, place: Place, job: Job, *, seed: int | None) 
 
 
 async def _find_picture(tx: TenantTx, run: Run, parent_id: CandidateId) -> FileId | None:
-    parent = await tx.one(tree_sql.by_id(), candidate_id=parent_id)
-    files = await storage.read_files(tx, [parent.file_id], run.user_id)
-    file = files.get(parent.file_id)
-    return file.id if file is not None and file.status is FileStatus.STORED else None
+    found = await tx.maybe(tree_sql.picture_of(), candidate_id=parent_id, of_user=run.user_id)
+    return None if found is None else FileId(found.id)
 
 
 def _properties(run: Run, step: Step, place: Place, recipe: Recipe) -> tuple[dict[str, Any], int | None]:

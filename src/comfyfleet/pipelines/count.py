@@ -17,9 +17,17 @@ async def count_step(tx: TenantTx, run_id: RunId, position: int, **more: int) ->
 
 
 async def count_run(
-    tx: TenantTx, run_id: RunId, *, in_flight: int = 0, jobs_started: int = 0, tokens_spent: int = 0
+    tx: TenantTx,
+    run_id: RunId,
+    *,
+    in_flight: int = 0,
+    jobs_started: int = 0,
+    tokens_spent: int = 0,
+    is_due: bool = False,
 ) -> None:
-    await tx.run(sql.count_run(), of_run=run_id, by_in_flight=in_flight, by_jobs=jobs_started, by_tokens=tokens_spent)
+    """`is_due`: and somebody should look what it can do now, as by `make_due`."""
+    statement = sql.count_and_make_due() if is_due else sql.count_run()
+    await tx.run(statement, of_run=run_id, by_in_flight=in_flight, by_jobs=jobs_started, by_tokens=tokens_spent)
 
 
 async def count_parent(

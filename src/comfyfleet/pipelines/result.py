@@ -3,6 +3,7 @@
 So there is no moment in which a job is over and its candidates are not there.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.jobs import Ended, JobStatus
 from comfyfleet.kernel.ids import CandidateId, EffectId, FileId, JobId, RunId, new_id
 from comfyfleet.pipelines import sql
-from comfyfleet.pipelines.count import count_parent, count_run, count_step, make_due
+from comfyfleet.pipelines.count import count_parent, count_run, count_step
 from comfyfleet.pipelines.lifecycle import CandidateStatus
 from comfyfleet.pipelines.model import RunJob, RunJobState
 from comfyfleet.pipelines.tree import sql as tree_sql
@@ -28,30 +29,29 @@ STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """`runs`: those that have something new to look at. `timings`: how long each effect took the last time."""
+    """`runs`: those that have something new to look at, and how many jobs of each have ended. `timings`: how long each
+    effect took the last time."""
 
-    runs: set[RunId] = field(default_factory=set)
+    runs: Counter[RunId] = field(default_factory=Counter)
     timings: dict[EffectId, float] = field(default_factory=dict)
 
 
-async def apply_settlements(tx: TenantTx, settlements: Sequence[Settlement], *, goes_on: bool = False) -> Applied:
-    """One tenant's. What was applied before moves nothing. `goes_on`: the caller will advance the runs, too.
+async def apply_settlements(tx: TenantTx, settlements: Sequence[Settlement]) -> Applied:
+    """One tenant's. What was applied before moves nothing.
 
-    The tenant first, if its runs go on, then runs by their ids, then wallets by their users: everybody who needs
-    several takes them in this order.
+    Runs first, by their ids, then wallets, by their users: everybody who needs both takes them in this order.
     """
     owners, applied = await jobs.read_owners(tx, settlements), Applied()
     if any(owner.run_id is not None for owner in owners.values()):
-        if goes_on:
-            await tx.all(sql.hold_tenant())
         await tx.all(sql.hold_runs_of_jobs(len(owners)), **each_of("job", list(owners)))
     for each in sorted(settlements, key=lambda each: _user_of(each, owners)):
-        ended = await jobs.apply_settlement(tx, each)
+        owner = owners.get(JobId(each.dispatch_id))
+        ended = await jobs.apply_settlement(tx, each, is_started=owner is not None and owner.is_started)
         if ended is None:
             continue
         if ended.job.run_id is not None:
             await _take_result(tx, ended)
-            applied.runs.add(ended.job.run_id)
+            applied.runs[ended.job.run_id] += 1
         if ended.job.status is JobStatus.COMPLETED and ended.job.effect_id is not None and ended.seconds:
             applied.timings[ended.job.effect_id] = ended.seconds
     return applied
@@ -115,5 +115,4 @@ async def _count(tx: TenantTx, run_job: RunJob, state: RunJobState, *, made: int
     if run_job.parent_id is not None:
         await count_parent(tx, run_job.parent_id, children=made - 1, failures=failures)
     refund = 0 if spent else run_job.tokens
-    await count_run(tx, run_job.run_id, in_flight=-1, tokens_spent=-refund)
-    await make_due(tx, run_job.run_id)
+    await count_run(tx, run_job.run_id, in_flight=-1, tokens_spent=-refund, is_due=True)

@@ -244,6 +244,13 @@ def still_due(run_ids: list[RunId]) -> sa.Select[Any]:
 
 
 @built_once
+def others_due(count: int) -> sa.Select[Any]:
+    """One that is, if any: of the tenant's runs, but these."""
+    due = r.c.tenant_id == BOUND_TENANT, r.c.advance_due_at.is_not(None)
+    return sa.select(r.c.id).where(*due, r.c.id.not_in(several("run", count))).limit(1)
+
+
+@built_once
 def jobs_under_way(*, rows: int) -> sa.Select[Any]:
     """Of all the tenant's runs; so many at most."""
     return sa.select(j.c.job_id).where(j.c.tenant_id == BOUND_TENANT, j.c.state == _in_flight()).limit(rows)
@@ -281,6 +288,16 @@ def count_run() -> sa.Update:
             jobs_started=r.c.jobs_started + sa.bindparam("by_jobs", type_=sa.Integer()),
             tokens_spent=r.c.tokens_spent + sa.bindparam("by_tokens", type_=sa.BigInteger()),
         )
+    )
+
+
+@built_once
+def count_and_make_due() -> sa.Update:
+    """One that is paused or over is counted, and left in peace."""
+    goes_on = r.c.status.in_(ADVANCING)
+    return count_run().values(
+        advance_due_at=sa.case((goes_on, now()), else_=r.c.advance_due_at),
+        score_due_at=sa.case((goes_on, _now_if_scored()), else_=r.c.score_due_at),
     )
 
 

@@ -22,6 +22,8 @@ NAME = "apply_settlements"
 EVERY_S = 2.0
 BATCH = 100
 TRIES_MAX = 10
+# Most of a settlement's time is waiting for the databases' answers: whoever comes meanwhile need not wait, too.
+AT_ONCE = 3
 # Of one tenant in one transaction: the next ones wait for its commit, and so do the runs that can go on with it.
 TOGETHER_MAX = 10
 
@@ -99,11 +101,11 @@ class _Applying:
         tenant_id, advanced = group[0].tenant_id, None
         recipes = await going_on.recipes.read_again() if going_on is not None else {}
         async with self.house.pool(group[0].pool).tenant_tx(tenant_id) as tx:
-            settled = await pipelines.apply_settlements(tx, group, goes_on=bool(recipes))
+            settled = await pipelines.apply_settlements(tx, group)
             if going_on is not None and recipes and settled.runs:
-                advanced = await pipelines.advance_runs(
+                advanced = await pipelines.go_on(
                     tx,
-                    sorted(settled.runs),
+                    settled.runs,
                     recipes,
                     rules=self.house.run_rules,
                     webhook_secret=self.house.webhook_secret(tenant_id),

@@ -21,8 +21,8 @@ from comfyfleet.storage import File
 NAME = "draw_thumbs"
 EVERY_S = 60.0
 BATCH = 20
-# It rests so many times as long as each picture took: a third of one core at most, and least of all when it is needed.
-REST = 2.0
+# It rests so many times as long as each picture took: a tenth of one core, and least of all when it is needed.
+REST = 9.0
 RUNS_MAX = 1_000
 # Of a run that is heard of for the first time: what was made just now, by a clock that may differ.
 BEFORE = timedelta(minutes=1)

@@ -13,6 +13,7 @@ from comfyfleet.kernel.errors import Unavailable
 
 FAILURE_PAUSE_S_MAX = 30.0
 STOP_WITHIN_S = 1.0
+SOON_S = 0.25
 
 log = structlog.get_logger()
 
@@ -21,7 +22,8 @@ log = structlog.get_logger()
 class Loop:
     """`tick` does at most `batch` rows and says how many; after a full batch it goes on at once.
 
-    `name` is what wakes it, `pool` tells the loops of one name apart.
+    `name` is what wakes it, `pool` tells the loops of one name apart. `beside`: another one that does the same, and is
+    woken when this one has its hands full.
     """
 
     name: str
@@ -31,15 +33,25 @@ class Loop:
     pool: str | None = None
     close: Callable[[], Awaitable[None]] | None = None
     failures: int = 0
+    beside: "Loop | None" = None
+    _is_busy: bool = False
+    _alarm: asyncio.TimerHandle | None = None
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wake(self) -> None:
         self._woken.set()
+        if self._is_busy and self.beside is not None:
+            self.beside.wake()
 
     def wake_in(self, seconds: float) -> None:
         """Only from the event loop it runs in."""
         asyncio.get_running_loop().call_later(seconds, self.wake)
+
+    def wake_soon(self) -> None:
+        """Once for all who say so within a moment: what it does can wait for so long."""
+        if self._alarm is None or self._alarm.when() <= asyncio.get_running_loop().time():
+            self._alarm = asyncio.get_running_loop().call_later(SOON_S, self.wake)
 
     def stop(self) -> None:
         self._stopped.set()
@@ -49,7 +61,9 @@ class Loop:
         while not self._stopped.is_set():
             # Before the tick, not after: what is told while it runs may have come too late for it.
             self._woken.clear()
+            self._is_busy = True
             full = await self._tick_once() >= self.batch
+            self._is_busy = False
             if not self._stopped.is_set():
                 await self._pause(0.0 if full else self._pause_s(chance.random()))
 

@@ -1,6 +1,8 @@
 """The outbox of one pool: every job in it takes its place in the central queue."""
 
+import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -20,25 +22,43 @@ log = structlog.get_logger()
 async def tick(house: House, pool: str) -> int:
     """Read, enqueue, mark: three transactions, one after the other. Whatever happens between them, it is all done
     again, and enqueuing is once per id. A job that has ended is only marked: it must not come back to life."""
+    return await _send(house, pool) or 0
+
+
+@dataclass
+class Sender:
+    """Within this process those who send take turns, in the order they came: nobody misses what he has just begun."""
+
+    house: House
+    pool: str
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def tick(self) -> int:
+        async with self._turn:
+            return await tick(self.house, self.pool)
+
+    async def send_now(self, otherwise: Callable[[], None]) -> None:
+        """By whoever has just begun jobs, and need not wait for the loop. What cannot be sent now is left to it."""
+        try:
+            async with self._turn:
+                if await _send(self.house, self.pool) is not None:
+                    return
+        except Unavailable as problem:
+            log.info("relay.later", pool=self.pool, problem=problem.message)
+        otherwise()
+
+
+async def _send(house: House, pool: str) -> int | None:
+    """How many; None: another replica is at it."""
     async with house.pool_tx(pool, read_only=True) as tx:
         found = await jobs.unsent(tx, rows=BATCH)
     alive = [each for each in found if not each.job_ended]
     if alive and not await _enqueue(house, pool, alive):
-        return 0
+        return None
     if found:
         async with house.pool_tx(pool) as tx:
             await jobs.mark_sent(tx, [each.job_id for each in found])
     return len(found)
-
-
-async def send_now(house: House, pool: str, otherwise: Callable[[], None]) -> None:
-    """By whoever has just begun jobs, and need not wait for the loop. What cannot be sent now is left to it."""
-    try:
-        if await tick(house, pool):
-            return
-    except Unavailable as problem:
-        log.info("relay.later", pool=pool, problem=problem.message)
-    otherwise()
 
 
 async def _enqueue(house: House, pool: str, submissions: Sequence[Submission]) -> bool:

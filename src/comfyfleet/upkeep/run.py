@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Collection
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from comfyfleet.house import House
@@ -36,6 +37,7 @@ from comfyfleet.upkeep.deliver_webhooks import Courier
 from comfyfleet.upkeep.draw_thumbs import Drawing
 from comfyfleet.upkeep.loop import Loop
 from comfyfleet.upkeep.mirror_candidates import Mirror
+from comfyfleet.upkeep.relay_submissions import Sender
 from comfyfleet.upkeep.rules import UpkeepRules
 from comfyfleet.upkeep.score_candidates import Scoring
 
@@ -60,7 +62,8 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
 
 
 def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: UpkeepRules) -> list[Loop]:
-    relay = _loop(relay_submissions, partial(relay_submissions.tick, house, pool), pool)
+    sender = Sender(house, pool)
+    relay = _loop(relay_submissions, sender.tick, pool)
     sent = partial(forget_old.tick_pool, house, pool, rules=rules)
     webhooks = _webhooks(house, pool, chance=chance, rules=rules)
     begun = partial(_wake, relay, webhooks)
@@ -85,13 +88,16 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
 
     def made(tenant_id: TenantId, run_ids: Collection[RunId], are_due: bool) -> None:
         drawing.want(tenant_id, run_ids)
-        _wake(scores, thumbs, *([runs] if are_due else []))
+        scores.wake_soon()
+        thumbs.wake_soon()
+        if are_due:
+            runs.wake()
 
     async def went_on(tenant_id: TenantId, found: Advanced) -> None:
         # First what a worker waits for; then whoever else has something to do.
         if found.jobs:
-            await relay_submissions.send_now(house, pool, relay.wake)
-            webhooks.wake()
+            await sender.send_now(relay.wake)
+        webhooks.wake_soon()
         for run_id, position in found.to_score:
             _want(scoring, scores, tenant_id, run_id, position)
         if found.has_more or found.left_due > len(found.to_score):
@@ -101,12 +107,16 @@ def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: Upk
 
     going_on = GoingOn(recipes, chance, went_on)
     settled = partial(apply_settlements.tick, house, pool, chance=chance, on_runs=made, going_on=going_on)
+    settlers = [_loop(apply_settlements, settled, pool) for _ in range(apply_settlements.AT_ONCE)]
+    for one, beside in pairwise(settlers):
+        # It does nothing by itself: the first one is the safety net.
+        one.beside, beside.name, beside.every_s = beside, f"{beside.name} beside", 60.0
     return [
         relay,
         runs,
         scores,
         thumbs,
-        _loop(apply_settlements, settled, pool),
+        *settlers,
         _loop(collect_uploads, partial(collect_uploads.tick, house, pool), pool),
         webhooks,
         _loop(collect_outputs, partial(collect_outputs.tick, house, pool), pool),

@@ -131,7 +131,7 @@ class Studio:
 
     async def settle(self, settlement: Settlement) -> set[RunId]:
         async with self.house.tenant_tx(self.member.tenant) as tx:
-            return (await pipelines.apply_settlement(tx, settlement)).runs
+            return set((await pipelines.apply_settlement(tx, settlement)).runs)
 
     async def complete(
         self, job_id: JobId, images: int = 1, *, media_type: str = "image/png", size_bytes: int = 4

@@ -46,6 +46,22 @@ def by_id() -> sa.Select[Any]:
     return sa.select(*c.c).where(c.c.tenant_id == BOUND_TENANT, c.c.id == CANDIDATE_ID)
 
 
+@built_once
+def picture_of() -> sa.Select[Any]:
+    """Its user's, and there."""
+    return (
+        sa.select(f.c.id)
+        .join(c, c.c.file_id == f.c.id)
+        .where(
+            c.c.tenant_id == BOUND_TENANT,
+            c.c.id == CANDIDATE_ID,
+            f.c.tenant_id == BOUND_TENANT,
+            f.c.user_id == sa.bindparam("of_user", type_=sa.Uuid()),
+            f.c.status == FileStatus.STORED,
+        )
+    )
+
+
 def of_user(candidate_id: CandidateId, user_id: UserId) -> sa.Select[Any]:
     return (
         sa.select(*c.c)
