@@ -19,7 +19,20 @@ j, s, f, v, o = ai_jobs, submissions, job_files, videos, files
 # Without the payload, which is large and wanted only by whoever runs it.
 LISTED = [column for column in j.c if column.name != "payload"]
 
-
+# As much of a job as its place in the queue needs.
+PLACED = (
+    "id",
+    "tenant_id",
+    "status",
+    "workflow_id",
+    "structure_hash",
+    "provider",
+    "priority",
+    "expected_s",
+    "run_deadline_s",
+    "payload",
+    "effect_id",
+)
 NEW = [
     "id",
     "user_id",
@@ -234,7 +247,7 @@ def _move(event: JobEvent) -> sa.Update:
 def unsent(*, rows: int) -> sa.Select[Any]:
     """Oldest first, with all that a place in the queue needs."""
     return (
-        sa.select(*j.c)
+        sa.select(*(j.c[name] for name in PLACED))
         .join(s, s.c.job_id == j.c.id)
         .where(s.c.sent_at.is_(None))
         .order_by(s.c.created_at, s.c.job_id)

@@ -23,9 +23,11 @@ EVERY_S = 2.0
 BATCH = 100
 TRIES_MAX = 10
 # Most of a settlement's time is waiting for the databases' answers: whoever comes meanwhile need not wait, too.
-AT_ONCE = 3
-# Of one tenant in one transaction: the next ones wait for its commit, and so do the runs that can go on with it.
-TOGETHER_MAX = 10
+AT_ONCE = 2
+# Of one tenant in one transaction: whoever is among them waits for all of them. The more there are, the less that
+# matters, and the more a commit for each would cost.
+TOGETHER_MIN = 2
+TOGETHER_SHARE = 10
 
 # Whose, which, and whether they are still to be looked at.
 OnRuns = Callable[[TenantId, Collection[RunId], bool], None]
@@ -70,7 +72,8 @@ def _by_tenant(due: Sequence[Settlement]) -> list[list[Settlement]]:
     groups: dict[TenantId, list[Settlement]] = defaultdict(list)
     for each in due:
         groups[each.tenant_id].append(each)
-    parts = [[group[at : at + TOGETHER_MAX] for at in range(0, len(group), TOGETHER_MAX)] for group in groups.values()]
+    size = max(TOGETHER_MIN, len(due) // TOGETHER_SHARE)
+    parts = [[group[at : at + size] for at in range(0, len(group), size)] for group in groups.values()]
     return [part for turn in zip_longest(*parts) for part in turn if part]
 
 
