@@ -1,8 +1,11 @@
 """`comfyfleet simulate`, small: real workers of the protocol, a real control plane, and nothing wrong afterwards."""
 
+import asyncio
 import json
 from pathlib import Path
 
+from comfyfleet.simulate.plan import Plan
+from comfyfleet.simulate.stage import set_stage
 from tests.server import run_command, server_process
 
 
@@ -27,6 +30,8 @@ def test_another_control_plane_with_its_own_limits(tmp_path: Path) -> None:
         done = run_command(tmp_path, "simulate", *arguments, "--control-plane", server.url, "--json", OPERATOR_KEY=key)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["completed"] == 12
+        many = Plan(workers=1, jobs=12_000, tenants=1, run_s=1.0, output_bytes=1)
+        assert [user.jobs for user in asyncio.run(set_stage(server.url, key, many)).users] == [5_000, 5_000, 2_000]
         nobody = run_command(tmp_path, "simulate", "--control-plane", server.url)
         assert "COMFYFLEET_OPERATOR_KEY" in nobody.stderr
         assert nobody.returncode == 2

@@ -30,7 +30,9 @@ def wallet_of() -> sa.Select[Any]:
 
 @built_once
 def hold_wallet() -> sa.Select[Any]:
-    return wallet_of().with_for_update()
+    """Not its key, which every transaction that is written points to: two who have each written one, and then hold
+    it, would wait for each other."""
+    return wallet_of().with_for_update(key_share=True)
 
 
 @built_once

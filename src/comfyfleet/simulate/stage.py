@@ -119,7 +119,7 @@ async def _make_tenant(operator: _Operator, name: str, mark: str, jobs: int, url
         path = f"/api/admin/tenants/{tenant['id']}"
         invited = await operator.ask("POST", f"{path}/users", {"email": email, "role": "member"})
         user_id = invited["user"]["id"]
-        credit = {"user_id": user_id, "amount": count * PRICE, "provider_transaction_id": f"simulation-{mark}"}
+        credit = {"user_id": user_id, "amount": count * PRICE, "provider_transaction_id": email}
         await operator.ask("POST", f"{path}/credits", credit)
         made.append(User(name, user_id, await _make_key(url, email, invited["link"]), count))
     return made

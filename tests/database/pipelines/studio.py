@@ -133,9 +133,9 @@ class Studio:
         async with self.house.tenant_tx(self.member.tenant) as tx:
             return set((await pipelines.apply_settlement(tx, settlement)).runs)
 
-    async def complete(
+    def completed(
         self, job_id: JobId, images: int = 1, *, media_type: str = "image/png", size_bytes: int = 4
-    ) -> None:
+    ) -> Settlement:
         outputs = [
             {
                 "path": f"tenants/{self.member.tenant.id}/ai-jobs/{job_id}/1-x/{at}",
@@ -146,7 +146,10 @@ class Studio:
             for at in range(images)
         ]
         detail = {"outputs": outputs, "disk": self.house.store.disk}
-        await self.settle(self.settlement(job_id, DispatchStatus.COMPLETED, detail))
+        return self.settlement(job_id, DispatchStatus.COMPLETED, detail)
+
+    async def complete(self, job_id: JobId, images: int = 1, **given: Any) -> None:
+        await self.settle(self.completed(job_id, images, **given))
 
     async def fail(self, job_id: JobId) -> None:
         await self.settle(self.settlement(job_id, DispatchStatus.FAILED, {}))

@@ -5,9 +5,12 @@ import random
 
 import pytest
 
+from comfyfleet import pipelines
 from comfyfleet.db.tables import ai_jobs
 from comfyfleet.house import House
-from comfyfleet.pipelines import RunStatus
+from comfyfleet.kernel.ids import JobId, RunId
+from comfyfleet.pipelines import Advanced, RunStatus
+from comfyfleet.upkeep.advance_runs import read_recipes
 from tests.database.pipelines.studio import PRICE, RICH, Approval, Studio
 
 
@@ -37,3 +40,60 @@ async def test_replicas_that_advance_and_settle_at_once_make_each_candidate_once
     assert len(await studio.rows(ai_jobs)) == 28
     assert await studio.balance() == RICH - 28 * PRICE
     assert await studio.broken() == []
+
+
+async def test_two_runs_of_one_user_go_on_at_the_same_moment(studio: Studio, engine: str) -> None:
+    """Both have written into the ledger before either holds the wallet: neither may wait for the other for ever."""
+    if engine == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    runs = [await studio.start(variants=2, concurrency=1, name=f"run {at}") for at in range(2)]
+    await studio.advance()
+    flying = {row.run_id: row.job_id for row in await studio.under_way()}
+    recipes = await read_recipes(studio.house, {step.effect for step in studio.pipeline.steps})
+    met = asyncio.Barrier(2)
+
+    async def settle(run_id: RunId) -> int:
+        async with studio.house.tenant_tx(studio.member.tenant) as tx:
+            settled = await pipelines.apply_settlement(tx, studio.completed(flying[run_id]))
+            await met.wait()
+            found = await pipelines.go_on(
+                tx,
+                settled.runs,
+                recipes,
+                rules=studio.house.run_rules,
+                webhook_secret=studio.house.webhook_secret(studio.member.tenant.id),
+                rng=random.Random(1),
+            )
+        return len(found.jobs)
+
+    assert await asyncio.wait_for(asyncio.gather(*(settle(run_id) for run_id in runs)), 20) == [1, 1]
+    assert len(await studio.under_way()) == 2
+    assert await studio.broken() == []
+
+
+async def test_a_run_begins_as_many_as_have_ended_and_leaves_the_others_their_turn(studio: Studio) -> None:
+    busy = await studio.start(variants=6, concurrency=1)
+    await studio.advance()
+    [first] = await studio.under_way()
+    waits = await studio.start(variants=2, concurrency=1)
+    recipes = await read_recipes(studio.house, {step.effect for step in studio.pipeline.steps})
+
+    async def settle(job_id: JobId) -> Advanced:
+        async with studio.house.tenant_tx(studio.member.tenant) as tx:
+            settled = await pipelines.apply_settlement(tx, studio.completed(job_id))
+            return await pipelines.go_on(
+                tx,
+                settled.runs,
+                recipes,
+                rules=studio.house.run_rules,
+                webhook_secret=studio.house.webhook_secret(studio.member.tenant.id),
+                rng=random.Random(1),
+            )
+
+    found = await settle(first.job_id)
+    assert (found.jobs, found.left_due) == ([], 1), "another one is due, and has its turn"
+    await studio.advance()
+    under_way = {row.run_id: row.job_id for row in await studio.under_way()}
+    assert under_way.keys() == {busy, waits}
+    found = await settle(under_way[busy])
+    assert [job.run_id for job in found.jobs] == [busy]
