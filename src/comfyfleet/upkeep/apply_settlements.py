@@ -96,7 +96,8 @@ class _Applying:
             await self._apply(group, self.going_on if can_go_on else None)
         except Unavailable:
             raise
-        except Exception:
+        except Exception as problem:
+            log.warning("settlements.one_by_one", tenant_id=str(group[0].tenant_id), exc_info=problem)
             for each in group:
                 await self._one(each)
 

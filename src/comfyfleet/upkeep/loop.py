@@ -5,6 +5,7 @@ import contextlib
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 
@@ -98,6 +99,11 @@ class Loop:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await signal.wait()
+
+
+def loop_of(module: Any, tick: Callable[[], Awaitable[int]], pool: str | None = None) -> Loop:
+    """The name, interval and batch stand in each loop's own file."""
+    return Loop(module.NAME, module.EVERY_S, module.BATCH, tick, pool)
 
 
 class Upkeep:
