@@ -12,5 +12,5 @@ const COLORS: Record<string, string> = {
 export const statusText = (status: string) => status.replaceAll("_", " ");
 
 export function StatusBadge({ status }: { status: string }) {
-  return <Badge variant="light" color={COLORS[status] ?? "gray"} tt="none" fw={550} flex="none">{statusText(status)}</Badge>;
+  return <Badge variant="light" color={COLORS[status] ?? "gray"} tt="none" fw={550} miw="max-content">{statusText(status)}</Badge>;
 }
