@@ -156,6 +156,23 @@ class Submission:
     job_ended: bool
 
     @classmethod
+    def of(cls, new: NewJob, tenant_id: TenantId, payload: dict[str, Any]) -> Self:
+        """One that was just written: as it would be read."""
+        return cls(
+            job_id=new.id,
+            tenant_id=tenant_id,
+            workflow_id=new.workflow_id,
+            structure_hash=new.structure_hash,
+            provider=new.provider,
+            priority=new.priority,
+            expected_s=new.expected_s,
+            run_deadline_s=new.run_deadline_s,
+            payload=payload,
+            delivers=new.effect_id is not None,
+            job_ended=False,
+        )
+
+    @classmethod
     def from_row(cls, row: Any, *, job_ended: bool) -> Self:
         return cls(
             job_id=row.id,

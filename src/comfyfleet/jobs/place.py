@@ -9,8 +9,8 @@ from comfyfleet import ledger, storage, videos, webhooks, workflows
 from comfyfleet.db import TenantTx
 from comfyfleet.dispatch.model import Provider
 from comfyfleet.jobs import sql
-from comfyfleet.jobs.create import create_job
-from comfyfleet.jobs.model import Job, JobRules, NewJob
+from comfyfleet.jobs.create import build_payload, create_job
+from comfyfleet.jobs.model import Job, JobRules, NewJob, Submission
 from comfyfleet.jobs.order import Order
 from comfyfleet.jobs.tell import tell_queued
 from comfyfleet.kernel.errors import KeyReused, TooManyActiveJobs
@@ -23,10 +23,12 @@ from comfyfleet.workflows import Asset, MediaObject, Payload
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """`replayed`: it was ordered before; the job is as it was then, and nothing moved."""
+    """`replayed`: it was ordered before; the job is as it was then, and nothing moved. `submission`: as the outbox has
+    it, for one who will send it himself."""
 
     job: Job
     replayed: bool
+    submission: Submission | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,11 @@ async def place_order(tx: TenantTx, order: Order, *, rules: JobRules, webhook_se
     taken = await _take_inputs(tx, order)
     video_id = await follow_video(tx, wish.user_id, job_id, video_id=wish.video_id, title=order.offer.effect.name)
     endpoint_id = await _endpoint(tx, wish.webhook_url, webhook_secret)
-    job = await create_job(tx, _new_job(order, job_id, taken, video_id, endpoint_id))
+    new = _new_job(order, job_id, taken, video_id, endpoint_id)
+    job = await create_job(tx, new)
     await keep_inputs(tx, job_id, taken.file_ids, primary=taken.primary)
     await tell_queued(tx, job)
-    return Placed(job, replayed=False)
+    return Placed(job, replayed=False, submission=Submission.of(new, tx.tenant_id, build_payload(new)))
 
 
 async def find_ordered(tx: TenantTx, user_id: UserId, key: str | None, digest: str) -> Job | None:

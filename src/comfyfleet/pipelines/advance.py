@@ -13,7 +13,7 @@ from typing import Any
 from comfyfleet import ledger
 from comfyfleet.db import TenantTx
 from comfyfleet.db.direct import each_of
-from comfyfleet.jobs import Job
+from comfyfleet.jobs import Job, Submission
 from comfyfleet.kernel.errors import InvalidInput, KeyReused, Unavailable
 from comfyfleet.kernel.ids import JobId, PipelineId, RunId, UserId
 from comfyfleet.kernel.secret import Secret
@@ -49,7 +49,8 @@ TOKENS = "tokens"
 
 @dataclass
 class Advanced:
-    """`to_score`: gates that a scorer has to open. `left_due`: runs that have to be looked at again.
+    """`to_score`: gates that a scorer has to open. `left_due`: runs that have to be looked at again. `submissions`: of
+    the jobs, as the outbox has them.
 
     `has_more`: not for want of room: at once. `missed`: runs that somebody else held just then.
     """
@@ -60,6 +61,7 @@ class Advanced:
     left_due: int = 0
     has_more: bool = False
     missed: int = 0
+    submissions: list[Submission] = field(default_factory=list)
 
 
 @dataclass
@@ -79,6 +81,7 @@ class Round:
     paused: dict[RunId, str] = field(default_factory=dict)
     waits: set[RunId] = field(default_factory=set)
     begun: dict[RunId, list[tuple[int, Job]]] = field(default_factory=dict)
+    submissions: list[Submission] = field(default_factory=list)
     views: dict[RunId, RunFrontier] = field(default_factory=dict)
     counted: set[JobId] = field(default_factory=set)
     until: float = field(default_factory=lambda: time.monotonic() + LOOK_S)
@@ -124,7 +127,7 @@ class Round:
             self._pause(run.id, TOKENS)
             return
         try:
-            job = await begin_job(
+            placed = await begin_job(
                 self.tx,
                 run,
                 step,
@@ -137,12 +140,14 @@ class Round:
             # The effect changed since the run was started: somebody has to look at it.
             self._pause(run.id, f"Step {step.name!r} cannot be made: {problem.message}")
             return
-        if job is None:
+        if placed is None:
             await self._see_again(run.id)
             return
+        if placed.submission is not None:
+            self.submissions.append(placed.submission)
         self.balances[run.user_id] -= recipe.price
         # Whoever was served last is last.
-        self.begun[run.id] = [*self.begun.pop(run.id, []), (found.position, job)]
+        self.begun[run.id] = [*self.begun.pop(run.id, []), (found.position, placed.job)]
         self.frontier = begin(self.frontier, found)
 
     async def _see_again(self, run_id: RunId) -> None:
@@ -291,5 +296,6 @@ async def _close(this: Round, to_score: list[tuple[RunId, int]], *, has_room: bo
         await this.close(run_id, turn=turns.get(run_id, this.runs[run_id].last_turn), stays_due=stays_due)
         await show_stand(this.tx, this.runs[run_id], view, paused=this.paused.get(run_id), is_scored=run_id in scored)
         done.left_due += stays_due
+    done.submissions = this.submissions
     done.has_more = this.is_cut or (has_room and len(done.jobs) >= ORDERS_MAX)
     return done

@@ -5,7 +5,7 @@ from typing import Any
 
 from comfyfleet import jobs
 from comfyfleet.db import TenantTx
-from comfyfleet.jobs import Job, JobRules, Wish
+from comfyfleet.jobs import Job, JobRules, Placed, Wish
 from comfyfleet.kernel.errors import KeyReused
 from comfyfleet.kernel.ids import CandidateId, FileId, RunId
 from comfyfleet.kernel.secret import Secret
@@ -42,7 +42,7 @@ class Place:
 
 async def begin_job(
     tx: TenantTx, run: Run, step: Step, place: Place, recipe: Recipe, *, rules: JobRules, webhook_secret: Secret
-) -> Job | None:
+) -> Placed | None:
     """None: the picture it was to work on is gone, and its parent is passed over from now on.
 
     Raises InvalidInput and KeyReused before anything is written.
@@ -67,7 +67,7 @@ async def begin_job(
     if placed.replayed:
         raise KeyReused(place.key)
     await take_place(tx, place, placed.job, seed=seed)
-    return placed.job
+    return placed
 
 
 async def take_place(tx: TenantTx, place: Place, job: Job, *, seed: int | None) -> None:

@@ -23,7 +23,7 @@ async def approve_step(tx: TenantTx, run_id: RunId, user_id: UserId, position: i
     chosen = run.top if top is None else top
     if not 1 <= chosen <= TOP_MAX:
         raise InvalidInput("top", f"must be from 1 to {TOP_MAX}")
-    if len(await tx.all(tree_sql.best(), of_run=run_id, at_step=position, top=chosen)) < min(chosen, step.alive):
+    if len(await tx.all(tree_sql.best(top=chosen), of_run=run_id, at_step=position)) < min(chosen, step.alive):
         await tx.run(tree_sql.pass_again(run_id, position))
     await tx.run(sql.set_gate(run_id, position, top=chosen, by=str(user_id)))
     return await _go_on(tx, run)

@@ -61,13 +61,12 @@ async def _stage(
 async def _parents(tx: TenantTx, run_id: RunId, before: RunStep, variants: int) -> tuple[Parent, ...]:
     """Behind a closed gate one will do: somebody waits."""
     if before.top is None:
-        rows = await tx.all(sql.best(), of_run=run_id, at_step=before.position, top=1)
+        rows = await tx.all(sql.best(top=1), of_run=run_id, at_step=before.position)
     else:
         rows = await tx.all(
-            sql.fertile(failures_max=FAILURES_MAX),
+            sql.fertile(top=before.top, failures_max=FAILURES_MAX),
             of_run=run_id,
             at_step=before.position,
-            top=before.top,
             variants=variants,
         )
     return tuple(_parent(row) for row in rows)

@@ -37,11 +37,12 @@ class Sender:
         async with self._turn:
             return await tick(self.house, self.pool)
 
-    async def send_now(self, otherwise: Callable[[], None]) -> None:
-        """By whoever has just begun jobs, and need not wait for the loop. What cannot be sent now is left to it."""
+    async def send_now(self, begun: Sequence[Submission], otherwise: Callable[[], None]) -> None:
+        """By whoever has just begun them, and need not read them again. What cannot be sent now is left to the loop."""
         try:
             async with self._turn:
-                if await _send(self.house, self.pool) is not None:
+                if await _enqueue(self.house, self.pool, begun):
+                    await _mark(self.house, self.pool, begun)
                     return
         except Unavailable as problem:
             log.info("relay.later", pool=self.pool, problem=problem.message)
@@ -56,9 +57,13 @@ async def _send(house: House, pool: str) -> int | None:
     if alive and not await _enqueue(house, pool, alive):
         return None
     if found:
-        async with house.pool_tx(pool) as tx:
-            await jobs.mark_sent(tx, [each.job_id for each in found])
+        await _mark(house, pool, found)
     return len(found)
+
+
+async def _mark(house: House, pool: str, submissions: Sequence[Submission]) -> None:
+    async with house.pool_tx(pool) as tx:
+        await jobs.mark_sent(tx, [each.job_id for each in submissions])
 
 
 async def _enqueue(house: House, pool: str, submissions: Sequence[Submission]) -> bool:

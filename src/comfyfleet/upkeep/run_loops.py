@@ -64,8 +64,8 @@ class RunLoops:
 
     async def _went_on(self, tenant_id: TenantId, found: Advanced) -> None:
         # First what a worker waits for; then whoever else has something to do.
-        if found.jobs:
-            await self._sender.send_now(self._relay.wake)
+        if found.submissions:
+            await self._sender.send_now(found.submissions, self._relay.wake)
         self._webhooks.wake_soon()
         for run_id, position in found.to_score:
             self._want_score(tenant_id, run_id, position)

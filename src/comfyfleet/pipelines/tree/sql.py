@@ -76,16 +76,18 @@ def of_user(candidate_id: CandidateId, user_id: UserId) -> sa.Select[Any]:
 
 
 @built_once
-def best() -> sa.Select[Any]:
-    """Who may have children, as far as the ranks go: the first `top`."""
+def best(*, top: int) -> sa.Select[Any]:
+    """Who may have children, as far as the ranks go. How many is written into the statement: a server that plans it
+    once must know that they are few."""
     found = _active(OF_RUN, AT_STEP).where(c.c.is_passed).with_only_columns(*PARENT)
-    return found.order_by(c.c.rank, c.c.id).limit(sa.bindparam("top", type_=sa.Integer()))
+    few = sa.bindparam("top", top, type_=sa.Integer(), literal_execute=True)
+    return found.order_by(c.c.rank, c.c.id).limit(few)
 
 
 @built_once
-def fertile(*, failures_max: int) -> sa.Select[Any]:
+def fertile(*, top: int, failures_max: int) -> sa.Select[Any]:
     """Of the best `top`, those who may have one more child."""
-    found = best().subquery("best")
+    found = best(top=top).subquery("best")
     return (
         sa.select(*found.c)
         .where(found.c.children < sa.bindparam("variants", type_=sa.Integer()), found.c.failures < failures_max)

@@ -6,4 +6,4 @@ AND candidates.position = %(at_step)s::INTEGER
 AND candidates.status = __[POSTCOMPILE_alive]
 AND candidates.is_passed
 ORDER BY candidates.rank, candidates.id
-LIMIT %(top)s::INTEGER
+LIMIT __[POSTCOMPILE_top]

@@ -7,7 +7,7 @@ AND candidates.position = %(at_step)s::INTEGER
 AND candidates.status = __[POSTCOMPILE_alive]
 AND candidates.is_passed
 ORDER BY candidates.rank, candidates.id
-LIMIT %(top)s::INTEGER) AS best
+LIMIT __[POSTCOMPILE_top]) AS best
 WHERE best.children < %(variants)s::INTEGER
 AND best.failures < %(failures_1)s::INTEGER
 ORDER BY best.rank, best.id

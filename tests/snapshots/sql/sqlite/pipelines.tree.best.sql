@@ -6,4 +6,4 @@ AND candidates.position = ?
 AND candidates.status = __[POSTCOMPILE_alive]
 AND candidates.is_passed = 1
 ORDER BY candidates.rank, candidates.id
-LIMIT ? OFFSET ?
+LIMIT __[POSTCOMPILE_top] OFFSET ?

@@ -7,7 +7,7 @@ AND candidates.position = ?
 AND candidates.status = __[POSTCOMPILE_alive]
 AND candidates.is_passed = 1
 ORDER BY candidates.rank, candidates.id
-LIMIT ? OFFSET ?) AS best
+LIMIT __[POSTCOMPILE_top] OFFSET ?) AS best
 WHERE best.children < ?
 AND best.failures < ?
 ORDER BY best.rank, best.id
