@@ -9,7 +9,7 @@ from comfyfleet.api.tenant import ordering
 from comfyfleet.dispatch import Ended, settlements
 from comfyfleet.house import House
 from comfyfleet.pipelines import CandidateStatus, RunStatus
-from comfyfleet.upkeep import follow_cancels
+from comfyfleet.upkeep import UpkeepRules, apply_settlements, follow_cancels, loops_of
 from tests.conftest import ManualClock
 from tests.database.jobs.atelier import Atelier
 from tests.database.pipelines.studio import PRICE, STEPS, Approval, Studio
@@ -83,6 +83,40 @@ async def test_a_run_survives_a_crash_at_every_commit_of_its_way(stage: Stage, c
     assert len(fuse.passed) == 10
     assert await studio.broken() == []
     assert await studio.balance() == before - spent
+
+
+async def test_a_run_that_goes_on_where_its_job_is_settled_survives_a_crash_at_every_commit(
+    stage: Stage, clock: ManualClock
+) -> None:
+    """The child is begun with the settlement, and sent right after it: by whoever died in between, or by the loops."""
+    studio, at = stage.studio, 0
+    while True:
+        run_id = await studio.start(variants=1, approval=Approval("all"), name=f"run {at}")
+        await stage.advance(studio.house)
+        await stage.work(studio.house)
+        fuse = Fuse(at)
+        with suppress(Crash):
+            await settle_and_go_on(crashing(studio.house, fuse))
+        assert await studio.broken() == [], fuse.passed
+        clock.advance(settlements.CLAIM_S + 1)
+        for step in (stage.atelier.settle_in, stage.advance, stage.work, stage.atelier.settle_in, stage.advance):
+            await step(studio.house)
+        run = await studio.run(run_id)
+        assert (run.status, run.jobs_started, run.tokens_spent) == (RunStatus.COMPLETED, 2, 2 * PRICE), fuse.passed
+        assert [each.position for each in await studio.candidates(run_id)] == [0, 1], fuse.passed
+        if not fuse.blown:
+            break
+        at += 1
+    # Take; apply and begin; enqueue; mark as sent; mark as applied.
+    assert len(fuse.passed) == 10
+    assert await studio.broken() == []
+
+
+async def settle_and_go_on(house: House) -> None:
+    """As the loops do it that have looked at this run before."""
+    [settle, *_] = [loop for loop in loops_of(house, rules=UpkeepRules()) if loop.name == apply_settlements.NAME]
+    await settle.tick.keywords["going_on"].recipes.read({"base", "refine"})  # type: ignore[attr-defined]
+    await settle.tick()
 
 
 async def test_a_branch_that_is_rejected_by_one_who_dies_is_cancelled_and_refunded_all_the_same(
