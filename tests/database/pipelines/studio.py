@@ -4,7 +4,7 @@ Jobs end by settlements made here, as the queue would make them: the queue itsel
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -150,6 +150,24 @@ class Studio:
 
     async def complete(self, job_id: JobId, images: int = 1, **given: Any) -> None:
         await self.settle(self.completed(job_id, images, **given))
+
+    async def settle_and_go_on(
+        self, job_id: JobId, between: Callable[[], Awaitable[object]] | None = None
+    ) -> pipelines.Advanced:
+        """In one transaction, as where a job completes."""
+        recipes = await advance_runs.read_recipes(self.house, {step.effect for step in self.pipeline.steps})
+        async with self.house.tenant_tx(self.member.tenant) as tx:
+            settled = await pipelines.apply_settlement(tx, self.completed(job_id))
+            if between is not None:
+                await between()
+            return await pipelines.go_on(
+                tx,
+                settled.runs,
+                recipes,
+                rules=self.house.run_rules,
+                webhook_secret=self.house.webhook_secret(self.member.tenant.id),
+                rng=self.rng,
+            )
 
     async def fail(self, job_id: JobId) -> None:
         await self.settle(self.settlement(job_id, DispatchStatus.FAILED, {}))

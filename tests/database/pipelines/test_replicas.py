@@ -5,12 +5,9 @@ import random
 
 import pytest
 
-from comfyfleet import pipelines
 from comfyfleet.db.tables import ai_jobs
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import JobId, RunId
-from comfyfleet.pipelines import Advanced, RunStatus
-from comfyfleet.upkeep.advance_runs import read_recipes
+from comfyfleet.pipelines import RunStatus
 from tests.database.pipelines.studio import PRICE, RICH, Approval, Studio
 
 
@@ -46,27 +43,13 @@ async def test_two_runs_of_one_user_go_on_at_the_same_moment(studio: Studio, eng
     """Both have written into the ledger before either holds the wallet: neither may wait for the other for ever."""
     if engine == "sqlite":
         pytest.skip("SQLite has one writer at a time")
-    runs = [await studio.start(variants=2, concurrency=1, name=f"run {at}") for at in range(2)]
+    for number in range(2):
+        await studio.start(variants=2, concurrency=1, name=f"run {number}")
     await studio.advance()
-    flying = {row.run_id: row.job_id for row in await studio.under_way()}
-    recipes = await read_recipes(studio.house, {step.effect for step in studio.pipeline.steps})
+    flying = [row.job_id for row in await studio.under_way()]
     met = asyncio.Barrier(2)
-
-    async def settle(run_id: RunId) -> int:
-        async with studio.house.tenant_tx(studio.member.tenant) as tx:
-            settled = await pipelines.apply_settlement(tx, studio.completed(flying[run_id]))
-            await met.wait()
-            found = await pipelines.go_on(
-                tx,
-                settled.runs,
-                recipes,
-                rules=studio.house.run_rules,
-                webhook_secret=studio.house.webhook_secret(studio.member.tenant.id),
-                rng=random.Random(1),
-            )
-        return len(found.jobs)
-
-    assert await asyncio.wait_for(asyncio.gather(*(settle(run_id) for run_id in runs)), 20) == [1, 1]
+    found = await asyncio.wait_for(asyncio.gather(*(studio.settle_and_go_on(each, met.wait) for each in flying)), 20)
+    assert [len(each.jobs) for each in found] == [1, 1]
     assert len(await studio.under_way()) == 2
     assert await studio.broken() == []
 
@@ -76,24 +59,10 @@ async def test_a_run_begins_as_many_as_have_ended_and_leaves_the_others_their_tu
     await studio.advance()
     [first] = await studio.under_way()
     waits = await studio.start(variants=2, concurrency=1)
-    recipes = await read_recipes(studio.house, {step.effect for step in studio.pipeline.steps})
-
-    async def settle(job_id: JobId) -> Advanced:
-        async with studio.house.tenant_tx(studio.member.tenant) as tx:
-            settled = await pipelines.apply_settlement(tx, studio.completed(job_id))
-            return await pipelines.go_on(
-                tx,
-                settled.runs,
-                recipes,
-                rules=studio.house.run_rules,
-                webhook_secret=studio.house.webhook_secret(studio.member.tenant.id),
-                rng=random.Random(1),
-            )
-
-    found = await settle(first.job_id)
+    found = await studio.settle_and_go_on(first.job_id)
     assert (found.jobs, found.left_due) == ([], 1), "another one is due, and has its turn"
     await studio.advance()
     under_way = {row.run_id: row.job_id for row in await studio.under_way()}
     assert under_way.keys() == {busy, waits}
-    found = await settle(under_way[busy])
+    found = await studio.settle_and_go_on(under_way[busy])
     assert [job.run_id for job in found.jobs] == [busy]
