@@ -96,7 +96,9 @@ class Settings(BaseSettings):
     database_connections: int = Field(10, ge=1, le=200, description="Connections kept open per PostgreSQL database.")
 
     prepare_statements: bool = Field(
-        True, description="Prepare statements that are run often. Turn off behind a PgBouncer older than 1.22."
+        True,
+        description="Prepare statements that are run often. Turn off behind a PgBouncer that keeps none: older than 1.22,"
+        " or with `max_prepared_statements = 0`.",
     )
 
     secret_key: SecretStr | None = Field(

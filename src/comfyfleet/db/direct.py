@@ -37,13 +37,19 @@ def built_once(build: Callable[P, S]) -> Callable[P, S]:
 
 
 def several(name: str, count: int) -> list[sa.BindParameter[Any]]:
-    """So many ids in a list. A statement with such a list is built once for each length that it ever has."""
+    """So many ids in a list. A statement with such a list is built once for each length that `length_of` gives."""
     return [sa.bindparam(f"{name}_{number}", type_=sa.Uuid()) for number in range(count)]
 
 
+def length_of(values: Sequence[Any]) -> int:
+    """The next power of two: few lengths, so few statements are kept."""
+    return 1 << max(0, len(values) - 1).bit_length()
+
+
 def each_of(name: str, values: Sequence[Any]) -> dict[str, Any]:
-    """They are bound when it runs, under these names."""
-    return {f"{name}_{number}": value for number, value in enumerate(values)}
+    """They are bound when it runs, under these names; the last one again until the list is full."""
+    padded = [*values, *[values[-1]] * (length_of(values) - len(values))]
+    return {f"{name}_{number}": value for number, value in enumerate(padded)}
 
 
 def is_built_once(statement: Executable) -> bool:

@@ -188,9 +188,11 @@ def move_worker(row_id: WorkerId, event: WorkerEvent) -> sa.Update:
 
 
 def _drain(event: WorkerEvent) -> dict[str, Any]:
-    """It lasts until an operator says otherwise: leaving and coming back does not end it."""
+    """It lasts until an operator says otherwise: leaving and coming back does not end it. The status decides: a replica
+    that knows nothing of this column may have changed it."""
     if event is WorkerEvent.LEAVE:
-        return {}
+        since = sa.func.coalesce(w.c.drained_at, now())
+        return {"drained_at": sa.case((w.c.status == WorkerStatus.DRAINING, since), else_=None)}
     return {"drained_at": now() if event is WorkerEvent.DRAIN else None}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from comfyfleet import ledger, storage, videos
 from comfyfleet.db import TenantTx
-from comfyfleet.db.direct import each_of
+from comfyfleet.db.direct import each_of, length_of
 from comfyfleet.dispatch import DispatchStatus
 from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.jobs import sql
@@ -89,7 +89,7 @@ async def start_job(tx: TenantTx, job_id: JobId, *, ago_s: float = 0.0) -> bool:
 
 async def read_owners(tx: TenantTx, settlements: Sequence[Settlement]) -> dict[JobId, Owner]:
     job_ids = [JobId(each.dispatch_id) for each in settlements]
-    rows = await tx.all(sql.owners_of(len(job_ids)), **each_of("job", job_ids)) if job_ids else []
+    rows = await tx.all(sql.owners_of(length_of(job_ids)), **each_of("job", job_ids)) if job_ids else []
     return {row.id: Owner(row.user_id, row.run_id, row.status != JobStatus.QUEUED) for row in rows}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from comfyfleet import ledger
 from comfyfleet.db import TenantTx
-from comfyfleet.db.direct import each_of
+from comfyfleet.db.direct import each_of, length_of
 from comfyfleet.jobs import Job, Submission
 from comfyfleet.kernel.errors import InvalidInput, KeyReused, Unavailable
 from comfyfleet.kernel.ids import JobId, PipelineId, RunId, UserId
@@ -225,7 +225,7 @@ async def advance_runs(
 ) -> Advanced:
     """Of these, those that are due, that nobody else holds, and whose effects are among the recipes."""
     await tx.all(sql.hold_tenant())
-    rows = await tx.all(sql.hold_due(len(run_ids)), **each_of("run", run_ids))
+    rows = await tx.all(sql.hold_due(length_of(run_ids)), **each_of("run", run_ids))
     held = {row.id for row in rows}
     others = [run_id for run_id in run_ids if run_id not in held]
     missed = len(await tx.all(sql.still_due(others))) if others else 0
@@ -249,10 +249,12 @@ async def go_on(
     So the tenant has no more under way than before, and need not be held. Where others wait for their turn, nothing is
     begun here: all stay due.
     """
-    if await tx.all(sql.others_due(len(ended)), **each_of("run", list(ended))):
+    run_ids = list(ended)
+    if await tx.all(sql.others_due(length_of(run_ids)), **each_of("run", run_ids)):
         return Advanced(looked_at=len(ended), left_due=len(ended))
-    rows = await tx.all(sql.hold_due(len(ended)), **each_of("run", list(ended)))
-    room = sum(ended.values())
+    rows = await tx.all(sql.hold_due(length_of(run_ids)), **each_of("run", run_ids))
+    under_way = await tx.all(sql.jobs_under_way(rows=rules.jobs_per_tenant_max))
+    room = min(sum(ended.values()), rules.jobs_per_tenant_max - len(under_way))
     return await _advance_held(tx, rows, recipes, room=room, rules=rules, webhook_secret=webhook_secret, rng=rng)
 
 

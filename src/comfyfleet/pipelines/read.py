@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from comfyfleet.db import TenantTx
-from comfyfleet.db.direct import each_of
+from comfyfleet.db.direct import each_of, length_of
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import PipelineId, RunId, UserId
 from comfyfleet.kernel.page import Page, PageRequest
@@ -30,7 +30,7 @@ async def find_pipeline(tx: TenantTx, slug: str) -> Pipeline:
 
 async def read_pipelines(tx: TenantTx, pipeline_ids: Sequence[PipelineId]) -> dict[PipelineId, Pipeline]:
     wanted = list(dict.fromkeys(pipeline_ids))
-    rows = await tx.all(sql.pipelines_by_id(len(wanted)), **each_of("pipeline", wanted)) if wanted else []
+    rows = await tx.all(sql.pipelines_by_id(length_of(wanted)), **each_of("pipeline", wanted)) if wanted else []
     return {row.id: Pipeline.from_row(row) for row in rows}
 
 
@@ -75,7 +75,7 @@ async def list_runs(
 async def read_steps(tx: TenantTx, run_ids: Sequence[RunId]) -> dict[RunId, list[RunStep]]:
     """In their order."""
     found: dict[RunId, list[RunStep]] = defaultdict(list)
-    for row in await tx.all(sql.steps_of(len(run_ids)), **each_of("run", run_ids)) if run_ids else []:
+    for row in await tx.all(sql.steps_of(length_of(run_ids)), **each_of("run", run_ids)) if run_ids else []:
         found[row.run_id].append(RunStep.from_row(row))
     return found
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from comfyfleet import jobs
+from comfyfleet import jobs, ledger
 from comfyfleet.db import TenantTx
-from comfyfleet.db.direct import each_of
+from comfyfleet.db.direct import each_of, length_of
 from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.jobs import Ended, JobStatus
 from comfyfleet.kernel.ids import CandidateId, EffectId, FileId, JobId, RunId, new_id
@@ -36,14 +36,17 @@ class Applied:
     timings: dict[EffectId, float] = field(default_factory=dict)
 
 
-async def apply_settlements(tx: TenantTx, settlements: Sequence[Settlement]) -> Applied:
-    """One tenant's. What was applied before moves nothing.
+async def apply_settlements(tx: TenantTx, settlements: Sequence[Settlement], *, goes_on: bool = False) -> Applied:
+    """One tenant's. What was applied before moves nothing. `goes_on`: the runs will begin jobs in this transaction.
 
-    Runs first, by their ids, then wallets, by their users: everybody who needs both takes them in this order.
+    Runs first, by their ids, then wallets, by their users, then videos: everybody who needs several takes them in this
+    order.
     """
     owners, applied = await jobs.read_owners(tx, settlements), Applied()
     if any(owner.run_id is not None for owner in owners.values()):
-        await tx.all(sql.hold_runs_of_jobs(len(owners)), **each_of("job", list(owners)))
+        await tx.all(sql.hold_runs_of_jobs(length_of(list(owners))), **each_of("job", list(owners)))
+        for user_id in sorted({owner.user_id for owner in owners.values()}) if goes_on else ():
+            await ledger.hold_wallet(tx, user_id)
     for each in sorted(settlements, key=lambda each: _user_of(each, owners)):
         owner = owners.get(JobId(each.dispatch_id))
         ended = await jobs.apply_settlement(tx, each, is_started=owner is not None and owner.is_started)

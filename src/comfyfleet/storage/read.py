@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from comfyfleet.db import TenantTx
-from comfyfleet.db.direct import each_of
+from comfyfleet.db.direct import each_of, length_of
 from comfyfleet.kernel.errors import NotFound, StorageUnavailable, UploadMissing
 from comfyfleet.kernel.ids import FileId, UserId
 from comfyfleet.kernel.page import Page, PageRequest
@@ -21,8 +21,9 @@ async def read_file(tx: TenantTx, file_id: FileId, user_id: UserId) -> File:
 
 async def read_files(tx: TenantTx, file_ids: Sequence[FileId], user_id: UserId) -> dict[FileId, File]:
     """Those that are there; what is another's or deleted is left out."""
-    of = {"of_user": user_id, **each_of("file", file_ids)}
-    rows = await tx.all(sql.by_ids(len(file_ids)), **of) if file_ids else []
+    if not file_ids:
+        return {}
+    rows = await tx.all(sql.by_ids(length_of(file_ids)), of_user=user_id, **each_of("file", file_ids))
     return {row.id: File.from_row(row) for row in rows}
 
 

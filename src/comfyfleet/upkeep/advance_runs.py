@@ -1,5 +1,6 @@
 """The runs of one pool go on: woken when a job of theirs has ended or a person has decided; and looked at anyway."""
 
+import contextlib
 import math
 import random
 import time
@@ -87,11 +88,15 @@ class KeptRecipes:
 
     async def read(self, slugs: Collection[str]) -> Recipes:
         now = time.monotonic()
-        if now - self._read_at > RECIPES_S:
-            self._found, self._read_at = {}, now
-        missing = set(slugs) - self._found.keys()
+        found = self._found if now - self._read_at <= RECIPES_S else {}
+        missing = set(slugs) - found.keys()
         fresh = await read_recipes(self.house, missing) if missing else {}
-        self._found |= {slug: recipe for slug, recipe in fresh.items() if isinstance(recipe, Recipe)}
+        good = {slug: recipe for slug, recipe in fresh.items() if isinstance(recipe, Recipe)}
+        if found is not self._found:
+            # In their place only now: whoever asks meanwhile gets the old ones.
+            self._found, self._read_at = good, now
+        else:
+            self._found |= good
         return {**self._found, **fresh}
 
     async def read_again(self) -> Recipes:
@@ -100,9 +105,13 @@ class KeptRecipes:
 
     async def freshen(self) -> None:
         """Before they are too old, by somebody for whom nobody waits."""
-        if self._found and time.monotonic() - self._read_at > RECIPES_S / 2:
-            known, self._read_at = list(self._found), -math.inf
-            await self.read(known)
+        began = time.monotonic()
+        if not self._found or began - self._read_at <= RECIPES_S / 2:
+            return
+        with contextlib.suppress(Unavailable):
+            fresh = await read_recipes(self.house, list(self._found))
+            self._found = {slug: recipe for slug, recipe in fresh.items() if isinstance(recipe, Recipe)}
+            self._read_at = began
 
 
 @dataclass(frozen=True)

@@ -90,14 +90,18 @@ class _Applying:
 
     async def all(self, group: list[Settlement]) -> None:
         """One tenant's in one transaction; where one of them is in the way, each in its own."""
+        if self.going_on is not None and all(each.outcome is DispatchStatus.COMPLETED for each in group):
+            try:
+                await self._apply(group, self.going_on)
+                return
+            except Exception as problem:
+                # Somebody holds a wallet, or a run is in trouble: what was paid for is settled all the same.
+                log.warning("runs.not_gone_on", tenant_id=str(group[0].tenant_id), exc_info=problem)
         try:
-            # Refunds hold wallets, each in its turn; runs that go on hold theirs afterwards. So never both in one.
-            can_go_on = all(each.outcome is DispatchStatus.COMPLETED for each in group)
-            await self._apply(group, self.going_on if can_go_on else None)
+            await self._apply(group)
         except Unavailable:
             raise
-        except Exception as problem:
-            log.warning("settlements.one_by_one", tenant_id=str(group[0].tenant_id), exc_info=problem)
+        except Exception:
             for each in group:
                 await self._one(each)
 
@@ -105,7 +109,7 @@ class _Applying:
         tenant_id, advanced = group[0].tenant_id, None
         recipes = await going_on.recipes.read_again() if going_on is not None else {}
         async with self.house.pool(group[0].pool).tenant_tx(tenant_id) as tx:
-            settled = await pipelines.apply_settlements(tx, group)
+            settled = await pipelines.apply_settlements(tx, group, goes_on=bool(recipes))
             if going_on is not None and recipes and settled.runs:
                 advanced = await pipelines.go_on(
                     tx,

@@ -9,7 +9,6 @@ import structlog
 from comfyfleet import dispatch, jobs, tenants
 from comfyfleet.house import House
 from comfyfleet.jobs import Submission
-from comfyfleet.kernel.errors import Unavailable
 from comfyfleet.upkeep.turns import take_turn
 
 NAME = "relay_submissions"
@@ -44,8 +43,9 @@ class Sender:
                 if await _enqueue(self.house, self.pool, begun):
                     await _mark(self.house, self.pool, begun)
                     return
-        except Unavailable as problem:
-            log.info("relay.later", pool=self.pool, problem=problem.message)
+        except Exception as problem:
+            # The outbox has them: the loop tries again, and tells if it is more than an outage.
+            log.info("relay.later", pool=self.pool, problem=str(problem))
         otherwise()
 
 

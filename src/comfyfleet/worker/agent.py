@@ -75,6 +75,7 @@ class Agent:
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
         self._ended: asyncio.Event = asyncio.Event()
         self._superseded = False
+        self._came_drained = False
         self._refused: asyncio.Event = asyncio.Event()
         self._failure: FleetError | None = None
         control = ControlClient(session)
@@ -177,7 +178,7 @@ class Agent:
             every_s=interval_s(registered.lease_ttl_seconds, registered.heartbeat_interval_seconds),
             on_superseded=lambda: soon(self._on_superseded),
             on_refused=lambda: soon(self._refused.set),
-            on_draining=lambda: soon(self._drained_by_operator),
+            on_draining=lambda: soon(self._drained_by_heartbeat),
         )
         beat.start()
         self._tools.book.loop_turned()
@@ -219,7 +220,7 @@ class Agent:
     async def _work(self, registered: wire.Registered, entries: Sequence[Entry]) -> None:
         if registered.status == "draining":
             # Whoever starts it again must not undo what an operator said; and it must not come and go for ever.
-            self._polling.is_drained = True
+            self._polling.is_drained = self._came_drained = True
             log.warning("worker.is_drained", problem="an operator drained it: it gets nothing until it is approved")
         await resume(entries, registered, self._tools, self._under_way)
         self.telemetry.phase_is(Phase.DRAINING if self._leaving.is_leaving else Phase.POLLING)
@@ -262,6 +263,11 @@ class Agent:
             if notice.seconds_left is not None:
                 # With no control plane to give things back to, they run out by themselves.
                 asyncio.get_running_loop().call_later(notice.seconds_left + LEAVE_AT_LAST_S, self._ended.set)
+
+    def _drained_by_heartbeat(self) -> None:
+        """Of one that came back drained, a heartbeat's answer may be older than the approval that a poll has told."""
+        if not self._came_drained:
+            self._drained_by_operator()
 
     def _drained_by_operator(self) -> None:
         if not self._leaving.is_leaving and not self._polling.is_drained:
