@@ -97,8 +97,8 @@ class Settings(BaseSettings):
 
     prepare_statements: bool = Field(
         True,
-        description="Prepare statements that are run often. Turn off behind a PgBouncer that keeps none: older than 1.22,"
-        " or with `max_prepared_statements = 0`.",
+        description="Prepare what is run often. Turn off behind a PgBouncer that keeps none (older than 1.22,"
+        " or with `max_prepared_statements = 0`).",
     )
 
     secret_key: SecretStr | None = Field(
