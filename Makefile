@@ -3,8 +3,8 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 READY := .venv/.ready
-# One more than CI has cores: many tests wait for processes that they started.
-TEST_PROCESSES ?= 3
+# Twice as many as CI has cores: many tests wait for processes that they started.
+TEST_PROCESSES ?= 4
 
 .PHONY: help setup web up test test-fast check fix snapshots screenshots lock bench soak clean
 

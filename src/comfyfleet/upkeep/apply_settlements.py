@@ -95,8 +95,10 @@ class _Applying:
                 await self._apply(group, self.going_on)
                 return
             except Exception as problem:
-                # Somebody holds a wallet, or a run is in trouble: what was paid for is settled all the same.
-                log.warning("runs.not_gone_on", tenant_id=str(group[0].tenant_id), exc_info=problem)
+                # Somebody holds a wallet, or a run is in trouble: what was paid for is settled all the same. Where the
+                # database is away, that is told by who comes next.
+                if not isinstance(problem, Unavailable):
+                    log.warning("runs.not_gone_on", tenant_id=str(group[0].tenant_id), exc_info=problem)
         try:
             await self._apply(group)
         except Unavailable:
