@@ -146,7 +146,6 @@ async def test_an_order_survives_a_crash_at_every_commit_of_its_way(
         assert len(await atelier.outputs_of(row.id)) == (1 if good else 0)
         assert (await atelier.video_now()).status == end
         at += 1
-    # The last two are how long the effect took.
     assert at == len(fuse.passed) == 14
     assert await atelier.balance() == RICH - (PRICE * (at + 1) if good else 0)
     assert await atelier.broken() == []

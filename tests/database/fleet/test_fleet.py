@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from comfyfleet import fleet, workflows
+from comfyfleet.db.tables import comfyui_workers
 from comfyfleet.fleet import Fleet, FleetRules, NewWorker, Registration, Sighting, Worker, WorkerEvent, WorkerStatus
 from comfyfleet.fleet.lifecycle import WORKER
 from comfyfleet.house import House
@@ -180,6 +181,17 @@ async def test_a_drain_that_was_ended_while_the_worker_was_away_is_over(yard: Ya
     await yard.register()
     for event in (WorkerEvent.DRAIN, WorkerEvent.LEAVE, WorkerEvent.APPROVE, WorkerEvent.LEAVE):
         await yard.move(event)
+    assert (await yard.register()).worker.status is WorkerStatus.APPROVED
+
+
+async def test_an_approval_by_a_replica_that_knows_no_drains_ends_it_all_the_same(yard: Yard) -> None:
+    """During an upgrade: it changes the status, and leaves the older mark behind."""
+    made = await yard.register()
+    await yard.move(WorkerEvent.DRAIN)
+    async with yard.house.central.engine.begin() as connection:
+        old = {"status": WorkerStatus.APPROVED, "is_draining": False}
+        await connection.execute(comfyui_workers.update().where(comfyui_workers.c.id == made.worker.id).values(**old))
+    await yard.move(WorkerEvent.LEAVE)
     assert (await yard.register()).worker.status is WorkerStatus.APPROVED
 
 
