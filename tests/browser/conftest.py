@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import httpx2
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
-from tests.server import ServerProcess, server_process
+from tests.server import ServerProcess, free_port, server_process
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "test-results"
@@ -132,11 +133,17 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         yield Fleet(server)
 
 
+def fresh(name: str) -> str:
+    """Another one each time: what was made stays, and a test may be run again."""
+    return f"{name}-{uuid4().hex[:6]}"
+
+
 @dataclass(frozen=True)
 class Studio:
     """All that `comfyfleet up` starts."""
 
     server: ServerProcess
+    engine_url: str
 
     @property
     def url(self) -> str:
@@ -157,6 +164,36 @@ class Studio:
         assert answer.status_code < 300, answer.text
         return answer.json() if answer.content else None
 
+    def offer(self, like: str, graph: Any, *, assigned: bool = True, expected_s: float = 2, **effect: Any) -> str:
+        """A workflow and a published effect of the same slug, by the API as an operator would. Users may set a seed."""
+        slug = fresh(like)
+        sowed = next(name for name, node in graph.items() if "seed" in node["inputs"])
+        seed = {"name": "seed", "type": "seed", "label": "Seed", "default": "random", "node": sowed}
+        properties = [seed | {"input_name": "seed"}]
+        self.asking("/api/admin/workflows", slug=slug, graph=graph, properties=properties, expected_s=expected_s)
+        if assigned:
+            fleet = self.asking("/api/admin/fleets", "GET")["fleets"][0]["id"]
+            self.asking(f"/api/admin/fleets/{fleet}/workflows/{slug}", "PUT", is_active=True)
+        self.asking("/api/admin/effects", slug=slug, workflow=slug, **{"credits_cost": 2, **effect})
+        self.asking(f"/api/admin/effects/{slug}/publish")
+        return slug
+
+    def order(self, effect: str, key: str = "", **properties: Any) -> str:
+        """A job of the demo's user, by the API as a studio would."""
+        with httpx2.Client(base_url=self.server.url, timeout=30) as client:
+            login = client.post("/api/auth/login", json={"email": DEMO, "password": PASSWORD})
+            assert login.status_code == 200, login.text
+            cookie = {"Cookie": login.headers["set-cookie"].split(";")[0], "Origin": self.server.url}
+            found = client.get(f"/api/effects/{effect}", headers=cookie).json()
+            said = {"effect_id": found["id"], "properties": properties, "idempotency_key": key or uuid4().hex}
+            made = client.post("/api/ai-jobs", json=said, headers=cookie)
+            assert made.status_code in (200, 201, 202), made.text
+            return str(made.json()["id"])
+
+    def order_faults(self, **order: Any) -> None:
+        """What the engine does wrong from now on; nothing: it behaves again."""
+        httpx2.post(f"{self.engine_url}/comfyfleet/faults", json=order).raise_for_status()
+
 
 @pytest.fixture(scope="session")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
@@ -169,33 +206,35 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
         "WEBHOOK_NETWORKS": '["127.0.0.0/8"]',
         "LEASE_TTL_S": "15",  # a worker hears of a cancelled job with its next heartbeat, a third of it later
     }
-    with server_process(tmp_path_factory.mktemp("studio"), "--engine", **settings) as server:
+    engine_port = str(free_port())
+    started = ("--engine", "--engine-port", engine_port)
+    with server_process(tmp_path_factory.mktemp("studio"), *started, **settings) as server:
         for email in (DEMO, OPERATOR):
             server.command("user", "passwd", email, "--password-stdin", stdin=PASSWORD)
-        yield Studio(server)
+        yield Studio(server, f"http://127.0.0.1:{engine_port}")
 
 
 @pytest.fixture
 def watched(browser: Browser) -> Iterator[Watched]:
-    with _a_page(browser) as page:
+    with a_page(browser) as page:
         yield page
 
 
 @pytest.fixture
 def demo(browser: Browser, studio: Studio) -> Iterator[Watched]:
     """The demo's user, logged in; the page is still empty."""
-    with _a_page(browser, studio.session_of(DEMO)) as page:
+    with a_page(browser, studio.session_of(DEMO)) as page:
         yield page
 
 
 @pytest.fixture
 def operator(browser: Browser, studio: Studio) -> Iterator[Watched]:
-    with _a_page(browser, studio.session_of(OPERATOR)) as page:
+    with a_page(browser, studio.session_of(OPERATOR)) as page:
         yield page
 
 
 @contextmanager
-def _a_page(browser: Browser, session: Any = None) -> Iterator[Watched]:
+def a_page(browser: Browser, session: Any = None) -> Iterator[Watched]:
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
     if session is not None:
         context.add_cookies([session])

@@ -5,33 +5,17 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
-import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DEMO, PASSWORD, ROOT, SCHEMES, WIDTHS, Studio, Watched
+from tests.browser.conftest import DEMO, ROOT, SCHEMES, WIDTHS, Studio, Watched
 
 PAINT = ROOT / "examples" / "paint.json"
 RUNS_WITHIN_MS = 60_000
 expect.set_options(timeout=20_000)
 WHOLE = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
-
-
-def order(studio: Studio, effect: str) -> str:
-    """A job of the demo's user, by the API as a studio would."""
-    with httpx2.Client(base_url=studio.server.url, timeout=30) as client:
-        login = client.post("/api/auth/login", json={"email": DEMO, "password": PASSWORD})
-        assert login.status_code == 200, login.text
-        cookie = {"Cookie": login.headers["set-cookie"].split(";")[0], "Origin": studio.server.url}
-        found = client.get(f"/api/effects/{effect}", headers=cookie).json()
-        said = {"effect_id": found["id"], "properties": {"prompt": "a sea"}, "idempotency_key": f"console-{effect}"}
-        made = client.post("/api/ai-jobs", json=said, headers=cookie)
-        assert made.status_code in (200, 201, 202), made.text
-        job: dict[str, Any] = made.json()
-        return str(job.get("id") or job["job"]["id"])
 
 
 def go(page: Page, label: str) -> None:
@@ -72,7 +56,7 @@ def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watche
     expect(page.get_by_text("published", exact=True)).to_be_visible()
     expect(page.get_by_text(f"Users see {title} now.")).to_be_visible()
 
-    job = order(studio, f"night-{slug}")
+    job = studio.order(f"night-{slug}", prompt="a sea")
     go(page, "Dispatches")
     page.locator(f'a[href$="{job}"]').click()
     expect(page.get_by_text("completed", exact=True).first).to_be_visible(timeout=RUNS_WITHIN_MS)

@@ -1,6 +1,6 @@
 import { Select, Tabs, Text } from "@mantine/core";
 import { IconHistory } from "@tabler/icons-react";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { adminGetAuditLog, adminGetTenants, adminGetWorkerEvents, type ActionView, type WorkerEventView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
@@ -13,9 +13,9 @@ const shortHash = (text: string) => (/^[0-9a-f]{40,}$/.test(text) ? `${text.slic
 const detailText = (detail: Record<string, unknown>) => Object.entries(detail)
   .map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "string" ? shortHash(value) : JSON.stringify(value)}`).join(", ");
 
-const ACTIONS: Column<ActionView>[] = [
+const actionColumns = (slugs: Map<string, string>): Column<ActionView>[] => [
   { name: "What", cell: (row) => <Text size="sm" fw={550}>{row.action.replace(".", ": ").replaceAll("_", " ")}</Text> },
-  { name: "On", cell: (row) => <span className="mono">{row.subject ?? "–"}</span> },
+  { name: "On", cell: (row) => <span className="mono">{slugs.get(row.subject ?? "") ?? row.subject ?? "–"}</span> },
   { name: "Who", cell: (row) => <>{row.actor}<Text size="xs" className="quiet">{row.actor_kind}{row.address ? ` · ${row.address}` : ""}</Text></> },
   { name: "More", cell: (row) => <Text size="xs" className="quiet">{detailText(row.detail)}</Text> },
   { name: "When", cell: (row) => <Ago at={row.at} /> },
@@ -50,10 +50,11 @@ function Actions() {
     const { data } = await adminGetAuditLog({ query: { limit: 50, cursor, tenant_id: tenant ?? undefined }, throwOnError: true });
     return { rows: data.actions, next: data.next_cursor };
   });
+  const columns = useMemo(() => actionColumns(new Map(tenants.data?.tenants.map((each) => [each.id, each.slug]))), [tenants.data]);
   return (
     <>
       <Select label="Chain" placeholder="The installation's" clearable data={(tenants.data?.tenants ?? []).map((each) => ({ value: each.id, label: `${each.slug}: its credits` }))} value={tenant} onChange={setTenant} maw={280} mb="md" />
-      <Listing label="Audit log" columns={ACTIONS} rows={found.rows} keyOf={(row) => String(row.seq)} problem={found.error} again={() => void found.refetch()} more={moreOf(found)} empty={<EmptyState icon={IconHistory} title="Nothing yet" />} />
+      <Listing label="Audit log" columns={columns} rows={found.rows} keyOf={(row) => String(row.seq)} problem={found.error} again={() => void found.refetch()} more={moreOf(found)} empty={<EmptyState icon={IconHistory} title="Nothing yet" />} />
     </>
   );
 }

@@ -1,0 +1,359 @@
+"""What an operator does about a fleet at work: jobs that wait, workers that fail or are new, versions, tenants."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import DEMO, OPERATOR, PASSWORD, Studio, Watched, a_page, fresh
+from tests.engines import an_engine_process
+from tests.server import environment, server_process
+
+RUNS_WITHIN_MS = 60_000
+JOB = re.compile(r"/console/dispatches/[0-9a-f-]{36}$")
+expect.set_options(timeout=20_000)
+
+
+def a_nap(seconds: float = 0.2) -> dict[str, object]:
+    """Something that runs anywhere, and quickly."""
+    inputs = {"seconds": seconds, "steps": 2, "seed": 0, "previews": False}
+    return {
+        "1": {"class_type": "FleetSleep", "inputs": inputs, "_meta": {"title": "Nap"}},
+        "2": {"class_type": "SaveImage", "inputs": {"images": ["1", 0], "filename_prefix": "nap"}},
+    }
+
+
+def go(page: Page, label: str) -> None:
+    page.get_by_role("navigation", name="Main").get_by_role("link", name=label, exact=True).click()
+    expect(page.get_by_role("heading", level=1, name=label)).to_be_visible()
+
+
+def fact(page: Page, name: str) -> Locator:
+    """What a page says under “What is known of it”."""
+    return page.locator("dt", has_text=re.compile(f"^{name}$")).locator("xpath=following-sibling::dd[1]")
+
+
+def state(page: Page, status: str) -> None:
+    """The page gets there by itself: nobody reloads it."""
+    expect(page.locator("#main").get_by_text(status, exact=True).first).to_be_visible(timeout=RUNS_WITHIN_MS)
+
+
+def confirm(page: Page, label: str, sure: str) -> None:
+    page.get_by_role("button", name=label, exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name=sure, exact=True).click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_a_job_that_nobody_may_run_is_explained_moved_cancelled_let_through_and_repeated(
+    operator: Watched, studio: Studio
+) -> None:
+    page = operator.page
+    slug = studio.offer("waits-aside", a_nap(), assigned=False)
+    first, second = studio.order(slug), studio.order(slug)
+
+    # Who waits, and why: two clicks from the first page.
+    page.goto(f"{studio.url}/console")
+    expect(page.get_by_role("table", name="Who waits")).to_contain_text("demo")
+    row = page.get_by_role("table", name="Queue by workflow").get_by_role("row").filter(has_text=slug)
+    expect(row).to_contain_text("no worker")
+    row.get_by_role("link", name=slug).click()
+    expect(page).to_have_url(re.compile(f"status=queued.*workflow={slug}"))
+    expect(page.get_by_role("table", name="Dispatches").locator("tbody").get_by_role("row")).to_have_count(2)
+    page.locator(f'a[href$="{first}"]').click()
+    expect(page.get_by_role("alert")).to_contain_text("Why nobody takes it")
+
+    # Another place in the queue, taken back, and what cannot be.
+    page.get_by_role("button", name="Priority").click()
+    page.get_by_role("dialog").get_by_label("Priority").fill("7")
+    page.get_by_role("button", name="Set", exact=True).click()
+    expect(page.get_by_text("Its priority is 7.")).to_be_visible()
+    expect(fact(page, "Priority")).to_have_text("7")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Taken back.")).to_be_visible()
+    expect(fact(page, "Priority")).to_have_text("0")
+    operator.require_accessible("a job that waits")
+
+    # The other one is taken out of the queue.
+    page.goto(f"{studio.url}/console/dispatches/{second}")
+    page.get_by_role("button", name="Cancel job").click()
+    expect(page.get_by_role("dialog")).to_contain_text("its tokens are given back")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel it").click()
+    state(page, "cancelled")
+
+    # A fleet gets the workflow, and the first one runs.
+    go(page, "Fleets")
+    page.get_by_role("table", name="Fleets").get_by_role("link").first.click()
+    page.get_by_role("combobox", name="Workflow to assign").click()
+    page.get_by_role("option", name=slug).click()
+    page.get_by_role("button", name="Assign", exact=True).last.click()
+    expect(page.get_by_text(f"Workers of this fleet may run {slug}.")).to_be_visible()
+    assigned = page.get_by_role("table", name="Assignments").get_by_role("row").filter(has_text=slug)
+    expect(assigned).to_contain_text("active")
+    page.goto(f"{studio.url}/console/dispatches/{first}")
+    state(page, "completed")
+    expect(page.get_by_role("table", name="Attempts")).to_contain_text("No. 1")
+
+    # Once more: another job, with its own attempt.
+    confirm(page, "Retry", "Make a new job")
+    expect(page).not_to_have_url(re.compile(first))
+    expect(page).to_have_url(JOB)
+    state(page, "completed")
+    expect(fact(page, "Attempts")).to_have_text("1 of 3")
+
+    # Taken away, and given back by Undo.
+    go(page, "Fleets")
+    page.get_by_role("table", name="Fleets").get_by_role("link").first.click()
+    assigned.get_by_role("button", name="Take away").click()
+    expect(assigned).to_contain_text("paused")
+    page.get_by_role("button", name="Undo").click()
+    expect(assigned).to_contain_text("active")
+    operator.require_calm()
+
+
+def test_a_fleet_is_made_and_a_wrong_name_is_explained(operator: Watched, studio: Studio) -> None:
+    page, slug = operator.page, fresh("night")
+    page.goto(f"{studio.url}/console/fleets")
+    page.get_by_role("button", name="New fleet").click()
+    dialog = page.get_by_role("dialog", name="A new fleet")
+    dialog.get_by_label("Slug").fill("No Such Slug!")
+    dialog.get_by_role("button", name="Create").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("lower-case")
+    dialog.get_by_label("Slug").fill(slug)
+    dialog.get_by_label("Name").fill(f"Shift of {slug}")
+    dialog.get_by_role("button", name="Create").click()
+    expect(page.get_by_text(f"Fleet {slug}/production is there.")).to_be_visible()
+    page.get_by_role("link", name=f"Shift of {slug}").click()
+    expect(page.get_by_text("No worker has registered with this fleet yet.")).to_be_visible()
+    expect(page.get_by_text(f"--fleet {slug}")).to_be_visible()
+    operator.require_calm(but=("422",))
+
+
+def test_a_worker_that_fails_is_kept_away_until_its_block_is_lifted(operator: Watched, studio: Studio) -> None:
+    page = operator.page
+    # A structure of its own: a block is for all that are built alike.
+    graph = a_nap() | {"fails": {"class_type": "ImageInvert", "inputs": {"image": ["1", 0]}}}
+    graph["2"] = {"class_type": "SaveImage", "inputs": {"images": ["fails", 0], "filename_prefix": "nap"}}
+    slug = studio.offer("fails-once", graph)
+    studio.order_faults(prompts={"error_at_node": "fails"})
+    job = studio.order(slug)
+    page.goto(f"{studio.url}/console/blocks")
+    row = page.get_by_role("table", name="Blocks").get_by_role("row").filter(has_text=slug)
+    expect(row).to_be_visible(timeout=RUNS_WITHIN_MS)
+    studio.order_faults()
+    operator.require_accessible("a block")
+    page.goto(f"{studio.url}/console/workers/up")
+    expect(page.get_by_role("heading", name="Is kept from")).to_be_visible()
+    page.goto(f"{studio.url}/console/dispatches/{job}")
+    expect(page.get_by_role("alert").filter(has_text="The size of tensor a")).to_be_visible()
+    go(page, "Blocks")
+    row.get_by_role("button", name="Lift").click()
+    expect(page.get_by_role("dialog")).to_contain_text("its failures are forgotten")
+    page.get_by_role("dialog").get_by_role("button", name="Lift").click()
+    expect(page.get_by_text("No worker keeps away from anything.")).to_be_visible()
+    page.goto(f"{studio.url}/console/dispatches/{job}")
+    state(page, "completed")
+    attempts = page.get_by_role("table", name="Attempts").locator("tbody").get_by_role("row")
+    expect(attempts).to_have_count(2)
+    expect(attempts.filter(has_text="execution error")).to_have_count(1)
+    operator.require_calm()
+
+
+def test_a_new_version_comes_into_force_and_the_old_one_comes_back(
+    operator: Watched, studio: Studio, tmp_path: Path
+) -> None:
+    page, slug = operator.page, studio.offer("two-versions", a_nap())
+    slower = tmp_path / "slower.json"
+    slower.write_text(json.dumps(a_nap(0.4)))
+    page.goto(f"{studio.url}/console/workflows/{slug}")
+    page.get_by_role("link", name="New version").click()
+    expect(page.get_by_role("heading", level=1, name=f"A new version of {slug}")).to_be_visible()
+    page.set_input_files("input[type=file]", slower)
+    expect(page.get_by_label("Slug")).to_have_count(0)  # it stays what it is
+    page.get_by_role("button", name="Put it in force").click()
+    expect(page.get_by_text("The new version is in force.")).to_be_visible()
+    expect(fact(page, "Version")).to_contain_text("2,")
+    page.get_by_role("tab", name="Versions").click()
+    versions = page.get_by_role("table", name="Versions").locator("tbody").get_by_role("row")
+    expect(versions).to_have_count(2)
+    expect(versions.filter(has_text="in force")).to_contain_text("2")
+    page.get_by_role("button", name="Use this one").click()
+    expect(page.get_by_text("Version 1 is in force.")).to_be_visible()
+    expect(versions.filter(has_text="in force")).to_contain_text("1")
+    page.get_by_role("button", name="Undo").click()
+    expect(versions.filter(has_text="in force")).to_contain_text("2")
+    operator.require_accessible("versions")
+
+    # Nothing is made of one that is not active; it is one press to undo.
+    confirm(page, "Deactivate", "Deactivate")
+    expect(page.get_by_text("paused", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Activate").click()
+    expect(page.get_by_text("active", exact=True)).to_be_visible()
+    operator.require_calm()
+
+
+def test_an_effect_is_changed_with_its_form_beside_it_and_deleted(operator: Watched, studio: Studio) -> None:
+    page, slug = operator.page, studio.offer("to-change", a_nap(), name="To change")
+    page.goto(f"{studio.url}/console/effects/{slug}")
+    form = page.locator("section").filter(has=page.get_by_role("heading", name="The form"))
+    expect(form.get_by_label("Seed")).to_be_visible()
+    page.get_by_role("textbox", name="Name", exact=True).fill("Changed")
+    page.get_by_label("Price in tokens").fill("9")
+    expect(page.locator("#main")).to_contain_text("9 tokens")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("heading", level=1, name="Changed")).to_be_visible()
+    page.get_by_role("button", name="Unpublish").click()
+    expect(page.get_by_text("draft", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("published", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Unpublish").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("cannot be undone")
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", level=1, name="Effects")).to_be_visible()
+    expect(page.get_by_role("link", name="Changed")).to_have_count(0)
+    operator.require_calm(but=("404",))
+
+
+def test_a_tenant_is_made_limited_suspended_and_somebody_is_invited(operator: Watched, studio: Studio) -> None:
+    page, slug = operator.page, fresh("north")
+    kim = f"kim@{slug}.test"
+    page.goto(f"{studio.url}/console/tenants")
+    page.get_by_role("button", name="New tenant").click()
+    page.get_by_label("Slug").fill(slug)
+    page.get_by_role("dialog").get_by_label("Name").fill(f"Films of {slug}")
+    page.get_by_role("button", name="Create").click()
+    page.get_by_role("link", name=f"Films of {slug}").click()
+    page.get_by_role("button", name="Invite a user").click()
+    page.get_by_label("Email").fill(kim)
+    page.get_by_role("button", name="Invite", exact=True).click()
+    expect(page.get_by_role("dialog", name="Hand this link on")).to_contain_text("/set-password#token=")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("table", name="Users")).to_contain_text(kim)
+
+    page.get_by_role("button", name="Priority limit").click()
+    page.get_by_label("Limit", exact=True).fill("5")
+    page.get_by_role("button", name="Set", exact=True).click()
+    expect(page.get_by_text("The limit is set.")).to_be_visible()
+    expect(fact(page, "Priority limit")).to_have_text("5")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Taken back.")).to_be_visible()
+    expect(fact(page, "Priority limit")).to_have_text("as the settings say")
+
+    confirm(page, "Suspend", "Suspend")
+    expect(page.get_by_text("suspended", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("active", exact=True)).to_be_visible()
+
+    page.get_by_role("button", name=f"Wallet of {kim}").click()
+    page.get_by_label("Tokens", exact=True).fill("40")
+    page.get_by_role("button", name="Credit").click()
+    expect(page.get_by_role("table", name="Ledger")).to_contain_text("+40")
+    page.keyboard.press("Escape")
+
+    # All of it is written down: in the installation's chain, the credit in the tenant's own.
+    go(page, "Audit log")
+    log = page.get_by_role("table", name="Audit log")
+    for done in ("tenant: create", "tenant: suspend", "tenant: resume"):
+        expect(log.get_by_role("row").filter(has_text=done).filter(has_text=slug)).to_contain_text(OPERATOR)
+    page.get_by_role("combobox", name="Chain").click()
+    page.get_by_role("option", name=f"{slug}: its credits").click()
+    expect(log.locator("tbody").get_by_role("row")).to_have_count(1)
+    expect(log).to_contain_text("40")
+    page.get_by_role("tab", name="What workers did").click()
+    expect(page.get_by_role("table", name="Worker events")).to_contain_text("up")
+    operator.require_calm()
+
+
+@pytest.fixture
+def strict(tmp_path: Path) -> Iterator[Studio]:
+    """A control plane alone, where every worker waits for an operator; and a ComfyUI somewhere else."""
+    settings = {"APPROVE_WORKERS": "false", "LEASE_TTL_S": "15"}
+    (tmp_path / "control-plane").mkdir()
+    with (
+        server_process(tmp_path / "control-plane", **settings) as server,
+        an_engine_process(tmp_path / "comfyui") as engine,
+    ):
+        for email in (DEMO, OPERATOR):
+            server.command("user", "passwd", email, "--password-stdin", stdin=PASSWORD)
+        yield Studio(server, engine.url)
+
+
+@contextmanager
+def run_line(line: str, folder: Path, *more: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """What the page says, as somebody pastes it into a terminal of another machine."""
+    *given, program = shlex.split(line.partition(" comfyfleet worker ")[0] + " comfyfleet")
+    arguments = shlex.split(line.partition(" comfyfleet worker ")[2])
+    assert program == "comfyfleet"
+    folder.mkdir()
+    settings = dict(each.split("=", 1) for each in given) | {"COMFYFLEET_CLOUD_MACHINE": "none"}
+    room = {"COMFYFLEET_DISK_FREE_BYTES_MIN": "0", "COMFYFLEET_MEMORY_FREE_BYTES_MIN": "0"}
+    command = [sys.executable, "-m", "comfyfleet", "worker", *arguments, *more, "--home", str(folder), "--port", "0"]
+    with (
+        (folder / "said.txt").open("wb") as said,
+        subprocess.Popen(
+            command, env=environment(folder) | settings | room, cwd=folder, stdout=said, stderr=said
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.timeout(240)
+def test_a_worker_is_added_by_the_line_on_the_page_approved_and_shut_out(
+    browser: Browser, strict: Studio, tmp_path: Path
+) -> None:
+    with a_page(browser, strict.session_of(OPERATOR)) as operator:
+        page = operator.page
+        page.goto(f"{strict.url}/console")
+        page.get_by_role("link", name="Add a worker").first.click()
+        page.get_by_role("button", name="Make a secret").click()
+        line = page.get_by_text(re.compile(r"COMFYFLEET_FLEET_SECRET=\S+ comfyfleet worker ")).inner_text()
+        with run_line(line, tmp_path / "machine", "--server", strict.engine_url, "--worker-id", "gpu-7"):
+            # The page notices by itself.
+            expect(page.get_by_text("has registered and waits for approval.")).to_be_visible(timeout=RUNS_WITHIN_MS)
+            page.get_by_role("link", name="Look at it").click()
+            expect(page.get_by_text("waits for your approval")).to_be_visible()
+            operator.require_accessible("a worker that waits")
+            slug = strict.offer("for-the-new-one", a_nap())
+            job = strict.order(slug)
+            page.get_by_role("button", name="Approve").click()
+            expect(page.get_by_text("gpu-7 may take work.")).to_be_visible()
+            state(page, "approved")
+            expect(page.get_by_role("table", name="Attempts").locator(f'a[href$="{job}"]')).to_be_visible(
+                timeout=RUNS_WITHIN_MS
+            )
+            routed = page.get_by_role("table", name="What it may run").get_by_role("row").filter(has_text=slug)
+            expect(routed).to_contain_text("yes")
+
+            # Why one is not routed here: it needs what the engine does not have.
+            graph = a_nap() | {"3": {"class_type": "NodeFromAfar", "inputs": {"seed": 0}}}
+            afar = strict.offer("from-afar", graph)
+            page.reload()
+            routed = page.get_by_role("table", name="What it may run").get_by_role("row").filter(has_text=afar)
+            expect(routed).to_contain_text("NodeFromAfar")
+
+            page.get_by_role("button", name="Rotate token").click()
+            expect(page.get_by_role("dialog")).to_contain_text("The old one stops at once")
+            page.get_by_role("dialog").get_by_role("button", name="Rotate token").click()
+            shown = page.get_by_role("dialog", name="The new token")
+            expect(shown.locator("pre")).to_have_text(re.compile(r"^\S{30,}$"))
+            operator.require_accessible("a new token")
+            shown.get_by_role("button", name="I have it").click()
+
+            confirm(page, "Revoke", "Revoke")
+            state(page, "revoked")
+            go(page, "Workers")
+            page.get_by_role("radio", name="Revoked").check(force=True)
+            page.get_by_role("table", name="Workers").get_by_role("link", name="gpu-7").click()
+            page.get_by_role("button", name="Pardon").click()
+            expect(page.get_by_text("gpu-7 may register again.")).to_be_visible()
+        operator.require_calm()
