@@ -158,6 +158,7 @@ def build_options(settings: Settings) -> ApiOptions:
         password_reset_ttl_s=settings.password_reset_ttl_s,
         requests_per_minute_per_key=settings.requests_per_minute_per_key,
         requests_per_minute_per_tenant=settings.requests_per_minute_per_tenant,
+        thumbs_per_minute_per_key=settings.thumbs_per_minute_per_key,
         logins_per_minute=settings.logins_per_minute,
         get_tokens_text=settings.get_tokens_text,
         get_tokens_url=settings.get_tokens_url,

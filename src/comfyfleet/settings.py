@@ -148,6 +148,9 @@ class Settings(BaseSettings):
     body_bytes_max: int = Field(1024**2, ge=1024, description="The largest JSON body; larger ones get 413.")
     requests_per_minute_per_key: int = Field(600, ge=1, description="Per key or session and replica; then 429.")
     requests_per_minute_per_tenant: int = Field(3000, ge=1, description="Per tenant and replica; then 429.")
+    thumbs_per_minute_per_key: int = Field(
+        6000, ge=1, description="Small pictures per key or session and replica, counted apart; then 429."
+    )
     logins_per_minute: int = Field(10, ge=1, description="Tries per address and per email; then 429.")
 
     session_ttl_s: int = Field(14 * 86_400, ge=60, le=TTL_S_MAX, description="How long a web login lasts.")

@@ -4,6 +4,7 @@ import socket
 import time
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -184,6 +185,16 @@ async def test_a_tenant_that_asks_too_often_has_to_wait_and_others_do_not(house:
         refused = await client.get("/api/wallet", headers=member.headers)
         assert 1 <= int(refused.headers["retry-after"]) <= 60
         assert await asked(client, other.headers, 1) == [200]
+
+
+async def test_small_pictures_are_counted_apart(house: House) -> None:
+    member, nothing = await a_member(house), f"/api/files/{uuid4()}/thumb"
+    async with at(build_app(house, ApiOptions(requests_per_minute_per_key=2, thumbs_per_minute_per_key=4))) as client:
+        looked = [await client.get(nothing, headers=member.headers) for _ in range(5)]
+        assert [answer.status_code for answer in looked] == [404, 404, 404, 404, 429]
+        assert 1 <= int(looked[-1].headers["retry-after"]) <= 60
+        assert await asked(client, member.headers, 3) == [200, 200, 429]
+        assert (await client.get(nothing)).status_code == 401
 
 
 async def test_an_operator_is_limited_per_key_too(house: House) -> None:

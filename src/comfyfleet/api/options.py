@@ -31,6 +31,7 @@ class ApiOptions:
     password_reset_ttl_s: int = 3600
     requests_per_minute_per_key: int = 600
     requests_per_minute_per_tenant: int = 3000
+    thumbs_per_minute_per_key: int = 6000
     logins_per_minute: int = 10
     get_tokens_text: str | None = None
     get_tokens_url: str | None = None

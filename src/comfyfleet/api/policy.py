@@ -1,6 +1,6 @@
 """Who may call a route. Every route names a policy, or the application does not start."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
@@ -83,22 +83,31 @@ class PeerReplica(Policy):
             raise WebSocketException(POLICY_VIOLATION) from None
 
 
-async def known_caller(
-    request: Request,
-    house: TheHouse,
-    options: TheOptions,
-    limits: TheLimits,
-    later: BackgroundTasks,
-    key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
-    _session: Annotated[str | None, Security(_cookie)] = None,
-) -> Caller:
+class Known:
     """Who is asking, by key or session; counted, so that nobody asks too often."""
-    caller = await _authenticate(request, house, key, later)
-    await limits.spend(options.requests_per_minute_per_key, "caller", str(caller.credential))
-    return caller
+
+    def __init__(self, counted_as: str, per_minute: Callable[[ApiOptions], int]) -> None:
+        self.counted_as = counted_as
+        self.per_minute = per_minute
+
+    async def __call__(
+        self,
+        request: Request,
+        house: TheHouse,
+        options: TheOptions,
+        limits: TheLimits,
+        later: BackgroundTasks,
+        key: Annotated[HTTPAuthorizationCredentials | None, Security(_key)] = None,
+        _session: Annotated[str | None, Security(_cookie)] = None,
+    ) -> Caller:
+        caller = await _authenticate(request, house, key, later)
+        await limits.spend(self.per_minute(options), self.counted_as, str(caller.credential))
+        return caller
 
 
-KnownCaller = Annotated[Caller, Depends(known_caller)]
+KnownCaller = Annotated[Caller, Depends(Known("caller", lambda options: options.requests_per_minute_per_key))]
+# Counted apart: one page of pictures asks for a thousand small ones, and must not use up what everything else needs.
+KnownViewer = Annotated[Caller, Depends(Known("viewer", lambda options: options.thumbs_per_minute_per_key))]
 
 
 class AnyCaller(Policy):
@@ -122,6 +131,15 @@ class TenantCaller(Policy):
         changes = request.method not in SAFE_METHODS and not self.even_suspended
         if changes and home.status is TenantStatus.SUSPENDED:
             raise TenantSuspended
+        return caller
+
+
+class TenantViewer(Policy):
+    """A user of a tenant who looks at small pictures."""
+
+    async def __call__(self, caller: KnownViewer) -> Caller:
+        home_of(caller)
+        _require(caller, Scope.READ)
         return caller
 
 

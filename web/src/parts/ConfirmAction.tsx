@@ -20,9 +20,10 @@ type Action = {
 /** A button for what should not happen by accident. */
 export function ConfirmAction({ label, question, text, confirm = label, act, done, undo, ...button }: Action) {
   const [opened, { open, close }] = useDisclosure();
+  // As it was meant at the click: by the time it is done, the page may show the other state.
   const action = useMutation({
-    mutationFn: act,
-    onSuccess: () => {
+    mutationFn: ({ act }: Pick<Action, "act" | "done" | "undo">) => act(),
+    onSuccess: (_, { done, undo }) => {
       close();
       tellDone(done, undo);
     },
@@ -36,7 +37,7 @@ export function ConfirmAction({ label, question, text, confirm = label, act, don
           {action.isError && <Problem problem={action.error} />}
           <Group justify="end" gap="xs">
             <Button variant="default" onClick={close} data-autofocus>Keep</Button>
-            <Button color="red" loading={action.isPending} onClick={() => action.mutate()}>{confirm}</Button>
+            <Button color="red" loading={action.isPending} onClick={() => action.mutate({ act, done, undo })}>{confirm}</Button>
           </Group>
         </Stack>
       </Modal>

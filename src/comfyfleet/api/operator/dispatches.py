@@ -1,5 +1,7 @@
 """The queue, row by row: look, cancel, give another priority."""
 
+import asyncio
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -15,9 +17,13 @@ from comfyfleet.audit import Action
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import DispatchFilter, DispatchStatus
 from comfyfleet.dispatch.priority import PRIORITY_MAX, PRIORITY_MIN
+from comfyfleet.house import House
 from comfyfleet.kernel.ids import DispatchId, JobId, TenantId
 
 router = APIRouter(prefix="/dispatches")
+
+QUEUED_WITHIN_S = 2.0
+LOOK_EVERY_S = 0.03
 
 
 class DispatchPage(View):
@@ -134,7 +140,19 @@ async def retry_dispatch(dispatch_id: DispatchId, house: TheHouse, actor: Acting
         action = Action("dispatch.retry", str(dispatch_id), {"job_id": job.id})
         await audit.record_tenant_action(tenant, actor, action, signer=house.chain)
     wake_relay(request, found.pool)
+    await _until_queued(house, DispatchId(job.id))
     return RetriedView(job_id=job.id, retry_of=dispatch_id)
+
+
+async def _until_queued(house: House, dispatch_id: DispatchId) -> None:
+    """Whoever asked goes on to look at it. Where the relay is slow it comes later, and is looked for in vain."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(QUEUED_WITHIN_S):
+            while True:
+                async with house.control_tx(read_only=True) as tx:
+                    if await dispatch.find_dispatch(tx, dispatch_id) is not None:
+                        return
+                await asyncio.sleep(LOOK_EVERY_S)
 
 
 async def _detail(tx: ControlTx, dispatch_id: DispatchId) -> DispatchDetailView:

@@ -11,7 +11,7 @@ from pydantic import Field
 from comfyfleet import jobs, storage
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.options import ApiOptions
-from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
+from comfyfleet.api.policy import TenantCaller, TenantViewer, TheHouse, TheOptions, home_of
 from comfyfleet.api.tenant.intake import Intake, take_in_file
 from comfyfleet.kernel.ids import FileId
 from comfyfleet.kernel.page import PageRequest
@@ -22,6 +22,7 @@ from comfyfleet.tenants import Caller, Scope
 router = APIRouter(prefix="/files", tags=["files"])
 
 Reader = Annotated[Caller, Depends(TenantCaller(Scope.READ))]
+Viewer = Annotated[Caller, Depends(TenantViewer())]
 Writer = Annotated[Caller, Depends(TenantCaller(Scope.WRITE))]
 
 SIZE_MAX = 2**53 - 1
@@ -163,7 +164,7 @@ async def get_file(file_id: FileId, caller: Reader, house: TheHouse, options: Th
 
 
 @router.get("/{file_id}/thumb", response_class=Response, responses=THUMB)
-async def get_thumb(file_id: FileId, caller: Reader, house: TheHouse) -> Response:
+async def get_thumb(file_id: FileId, caller: Viewer, house: TheHouse) -> Response:
     """A small copy of a picture, or of a frame of a film: 256 pixels on its longer side."""
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
         file = await storage.read_file(tx, file_id, caller.user_id)

@@ -77,7 +77,7 @@ class JobView(View):
     """`credits_cost`: what was set aside; it comes back unless the job completes. URLs expire: ask again.
 
     `queue`: while it waits, as far as it is known. `progress`: while it runs, once its worker has told.
-    `expired_at`: when what it made was deleted for its age. `outputs` are those that are still there.
+    `error_class`: what kind of failure it was. `expired_at`: when what it made was deleted for its age. `outputs` are those that are still there.
     """
 
     id: JobId
@@ -95,6 +95,7 @@ class JobView(View):
     queue: QueueView | None
     progress: ProgressView | None
     error: str | None
+    error_class: str | None
     outputs: list[OutputView]
     created_at: datetime
     started_at: datetime | None
@@ -119,6 +120,7 @@ class JobView(View):
             queue=QueueView.of(now.waiting) if now.waiting else None,
             progress=ProgressView.model_validate(now.progress) if now.progress else None,
             error=job.error_message,
+            error_class=job.error_class,
             outputs=list(outputs),
             created_at=job.created_at,
             started_at=job.started_at,

@@ -7,6 +7,8 @@ const TRIES_MAX = 3;
 
 export type Thumb = { small: ImageBitmap; large: ImageBitmap };
 type Wanted = { url: string; tries: number };
+// Where the server does not say how long to wait.
+const BUSY_S = 10;
 
 export class Thumbs {
   private readonly drawn = new Map<string, Thumb>();
@@ -14,6 +16,7 @@ export class Thumbs {
   private readonly broken = new Set<string>();
   private underWay = 0;
   private closed = false;
+  private pausedUntil = 0;
   /** Somebody looks at these: they come first. */
   private inSight: () => string[] = () => [];
 
@@ -50,7 +53,7 @@ export class Thumbs {
   }
 
   private fill(): void {
-    if (this.underWay >= AT_ONCE || this.wanted.size === 0) return;
+    if (this.underWay >= AT_ONCE || this.wanted.size === 0 || Date.now() < this.pausedUntil) return;
     const first = this.inSight().filter((url) => this.wanted.has(url));
     const next = [...first, ...this.wanted.keys()];
     for (const url of next) {
@@ -70,6 +73,7 @@ export class Thumbs {
     try {
       const answer = await fetch(wanted.url);
       if (answer.status === 404) throw new Missing();
+      if (answer.status === 429) return this.pause(wanted, Number(answer.headers.get("Retry-After")) || BUSY_S);
       if (!answer.ok) throw new Error(String(answer.status));
       const large = await createImageBitmap(await answer.blob());
       const by = SMALL / Math.max(large.width, large.height);
@@ -84,6 +88,16 @@ export class Thumbs {
     } catch (problem) {
       this.failed(wanted, problem instanceof Missing);
     }
+  }
+
+  /** Too many for now: that says nothing about this picture, and asking on would only make it longer. */
+  private pause(wanted: Wanted, seconds: number): void {
+    if (this.closed) return;
+    this.wanted.set(wanted.url, wanted);
+    this.pausedUntil = Date.now() + seconds * 1000;
+    window.setTimeout(() => {
+      if (!this.closed) this.fill();
+    }, seconds * 1000 + 1);
   }
 
   private failed(wanted: Wanted, isGone: boolean): void {

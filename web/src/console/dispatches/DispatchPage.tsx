@@ -106,9 +106,9 @@ function Payload({ dispatchId }: { dispatchId: string }) {
       <Accordion.Item value="payload">
         <Accordion.Control>Payload: what its worker gets</Accordion.Control>
         <Accordion.Panel>
-          {found.isError ? <Problem problem={found.error} /> : found.data ? (
+          {found.data ? (
             <pre className="mono" tabIndex={0} aria-label="Payload" style={{ margin: 0, maxHeight: 480, overflow: "auto", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>{text}</pre>
-          ) : <Skeleton h={120} />}
+          ) : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={120} />}
         </Accordion.Panel>
       </Accordion.Item>
     </Accordion>

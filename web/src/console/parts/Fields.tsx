@@ -10,16 +10,17 @@ export function FormAction({ label, title, send, act, onDone, disabled, children
   label: ReactNode; title: string; send: string; act: () => Promise<unknown>; onDone?: () => void; disabled?: boolean; children: ReactNode; primary?: boolean;
 }) {
   const [opened, { open, close }] = useDisclosure();
+  // As they were at the click: by the time it is done, the page knows the new state, and an undo needs the old one.
   const action = useMutation({
-    mutationFn: then(act),
-    onSuccess: () => {
+    mutationFn: ({ act }: { act: () => Promise<unknown>; onDone?: () => void }) => then(act)(),
+    onSuccess: (_, { onDone }) => {
       close();
       onDone?.();
     },
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    action.mutate();
+    action.mutate({ act, onDone });
   };
   return (
     <>

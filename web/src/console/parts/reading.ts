@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { useLive, usePolling } from "@/app/live";
 import { queries } from "@/app/queries";
+import type { OverviewView } from "@/client";
 
 const CONSOLE = "console";
 const FRESH_AGAIN_MS = 2_000;
@@ -31,11 +32,19 @@ export function usePages<T>(key: unknown[], read: (cursor: string | undefined) =
 /** The stream says that something moved in the fleet: read again, but not for each of a hundred leases a second. */
 export function useFresh(...key: unknown[]): void {
   const due = useRef<number | undefined>(undefined);
-  useLive("fleet", () => {
+  const waiting = useRef<string | undefined>(undefined);
+  const readAgain = () => {
     due.current ??= window.setTimeout(() => {
       due.current = undefined;
       void queries.invalidateQueries({ queryKey: keyOf(...key) });
     }, FRESH_AGAIN_MS);
+  };
+  useLive("fleet", readAgain);
+  // Jobs come and are cancelled without any lease: what waits tells of them.
+  useLive<OverviewView>("overview", ({ workflows }) => {
+    const now = workflows.map((each) => `${each.workflow}:${each.queued}:${each.running}:${each.waits_because}`).join();
+    if (waiting.current !== undefined && waiting.current !== now) readAgain();
+    waiting.current = now;
   });
 }
 

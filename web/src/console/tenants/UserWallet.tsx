@@ -34,8 +34,7 @@ export function UserWallet({ tenantId, userId }: { tenantId: string; userId: str
     event.preventDefault();
     credit.mutate();
   };
-  if (found.isError) return <Problem problem={found.error} again={() => void found.refetch()} />;
-  if (!found.data) return <Skeleton h={200} />;
+  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={200} />;
   return (
     <Stack>
       <Group justify="space-between" align="end">

@@ -11,8 +11,10 @@ import { Blocks } from "./blocks";
 import { Timeline } from "./Timeline";
 
 const POLL_MS = 2_000;
+// What is older than a day is let go of with the whole.
+const RENEW_MS = 3_600_000;
 const KEPT_MAX = 60;
-// What the stream told while the whole was on its way. To merge a thing twice changes nothing.
+// What the stream told lately, and perhaps while the whole was on its way. To merge a thing twice changes nothing.
 const recent: TimelineView[] = [];
 
 export function TimelinePage() {
@@ -22,18 +24,18 @@ export function TimelinePage() {
     queryFn: async () => {
       const told = (await adminGetTimeline({ throwOnError: true })).data;
       const blocks = new Blocks();
-      for (const each of [told, ...recent.splice(0)]) blocks.merge(each);
+      for (const each of [told, ...recent]) blocks.merge(each);
       return { blocks, leftOut: told.left_out, aheadMs: told.at_ms - Date.now() };
     },
     structuralSharing: false,
     gcTime: 0,
     staleTime: Infinity,
-    refetchInterval: live ? false : POLL_MS,
+    refetchInterval: live ? RENEW_MS : POLL_MS,
   });
   const [version, setVersion] = useState(0);
   useLive<TimelineView>("fleet", (told) => {
+    if (recent.push(told) > KEPT_MAX) recent.shift();
     if (first.data?.blocks.merge(told)) setVersion((before) => before + 1);
-    else if (!first.data && recent.push(told) > KEPT_MAX) recent.shift();
   });
   return (
     <>

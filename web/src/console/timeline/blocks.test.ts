@@ -23,6 +23,13 @@ describe("blocks of the timeline", () => {
     expect(blocks.lanes.map((lane) => lane.blocks.map((index) => blocks.id[index]))).toEqual([["a", "b"], ["c"]]);
     expect(blocks.within(1_000_000, 1_000_080, 9).map((each) => [each.dispatchId, each.outcome])).toEqual([["c", null], ["a", "infra"]]);
   });
+  it("does not open again what has ended, when an earlier word comes late", () => {
+    const blocks = new Blocks();
+    blocks.merge(told([[0, 0, 400, 0, "a"]]));
+    blocks.merge(told([[0, 0, -1, -1, "a"]]));
+    expect(blocks.end).toEqual([1_000_400]);
+    expect(blocks.lanes[0]?.running.size).toBe(0);
+  });
   it("closes what ran, once, and tells nothing twice", () => {
     const blocks = new Blocks();
     blocks.merge(told([[0, 0, -1, -1, "a"]]));

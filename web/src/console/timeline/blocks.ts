@@ -59,6 +59,8 @@ export class Blocks {
     if (!lane) return;
     const before = this.byKey.get(block.key);
     if (before !== undefined) {
+      // What was said earlier may be heard later; nothing that has ended runs again.
+      if (block.end === Infinity && at(this.end, before) !== Infinity) return;
       this.end[before] = block.end;
       this.outcome[before] = block.outcome;
       this.measure(lane, before);

@@ -17,7 +17,6 @@ const PASTE_HERE = "'<paste a fleet secret>'";
 
 export function AddWorkerPage() {
   const { fleet: wanted } = useWanted<{ fleet?: string }>();
-  const [since] = useState(() => Date.now());
   const fleets = useRead(["fleets", "all"], () => adminGetFleets({ query: { limit: 100 }, throwOnError: true }));
   const [picked, setPicked] = useState<string | null>(wanted ?? null);
   const fleetId = picked ?? fleets.data?.fleets[0]?.id ?? null;
@@ -42,7 +41,7 @@ export function AddWorkerPage() {
         <Step number={3} title="Start it on the machine with the ComfyUI" done={false}>
           {fleetId ? <Command fleetId={fleetId} secret={secret} /> : <Text size="sm" className="quiet">Choose a fleet first.</Text>}
         </Step>
-        <Step number={4} title="It reports here" done={false}><Arrivals since={since} /></Step>
+        <Step number={4} title="It reports here" done={false}><Arrivals /></Step>
       </Stack>
     </>
   );
@@ -77,8 +76,7 @@ function SecretStep({ secret, keep }: { secret: string | null; keep: (secret: st
 
 function Command({ fleetId, secret }: { fleetId: string; secret: string | null }) {
   const found = useRead(["start-command", fleetId], () => adminGetStartCommand({ path: { fleet_id: fleetId }, throwOnError: true }));
-  if (found.isError) return <Problem problem={found.error} again={() => void found.refetch()} />;
-  if (!found.data) return <Skeleton h={56} />;
+  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={56} />;
   const line = secret ? found.data.command.replace(PASTE_HERE, secret) : found.data.command;
   return (
     <Stack gap="sm">
@@ -88,10 +86,13 @@ function Command({ fleetId, secret }: { fleetId: string; secret: string | null }
   );
 }
 
-function Arrivals({ since }: { since: number }) {
+/** Those that were not there when somebody came to this page: no clock of theirs or ours is asked. */
+function Arrivals() {
   const found = useRead(["workers", "new"], () => adminGetWorkers({ query: { limit: 20 }, throwOnError: true }));
   useFresh("workers");
-  const come = (found.data?.workers ?? []).filter((each) => Date.parse(each.created_at) > since);
+  const [before, setBefore] = useState<Set<string> | null>(null);
+  if (before === null && found.data) setBefore(new Set(found.data.workers.map((each) => each.worker_id)));
+  const come = (found.data?.workers ?? []).filter((each) => before !== null && !before.has(each.worker_id));
   if (come.length === 0) return <Group gap="sm"><Loader size="xs" type="dots" /><Text size="sm" className="quiet">Waiting for it. This page notices by itself.</Text></Group>;
   return (
     <Stack gap="xs">

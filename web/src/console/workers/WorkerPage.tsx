@@ -11,6 +11,7 @@ import { Listing, type Column } from "@/parts/Listing";
 import { Panel } from "../parts/Panel";
 import { endText, secondsText } from "../parts/numbers";
 import { useFresh, useRead } from "../parts/reading";
+import { useLastSeen } from "./useLastSeen";
 import { WorkerActions } from "./WorkerActions";
 
 export function WorkerPage() {
@@ -26,6 +27,7 @@ export function WorkerPage() {
 }
 
 function Worker({ worker }: { worker: WorkerDetailView }) {
+  const lastSeen = useLastSeen();
   return (
     <Stack gap="lg">
       {worker.status === "draining" && <Alert color="orange" variant="light">It finishes what it holds ({worker.open_leases}), and gets nothing new.</Alert>}
@@ -36,7 +38,7 @@ function Worker({ worker }: { worker: WorkerDetailView }) {
           State: <StatusBadge status={worker.status} />,
           Fleet: worker.fleet ?? "none; it names its workflows itself",
           Leases: `${worker.open_leases} held, ${worker.max_concurrency} at once`,
-          Seen: <Ago at={worker.last_seen_at} />,
+          Seen: <Ago at={lastSeen(worker)} />,
           Registered: <Ago at={worker.created_at} />,
           Address: <span className="mono">{worker.address}</span>,
           Providers: worker.providers.join(", ").replaceAll("_", " "),

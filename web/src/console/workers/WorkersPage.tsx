@@ -9,13 +9,14 @@ import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { useFresh, usePages } from "../parts/reading";
+import { useLastSeen } from "./useLastSeen";
 
 const STATES: { value: WorkerStatus | "all"; label: string }[] = [
   { value: "all", label: "All" }, { value: "approved", label: "Approved" }, { value: "pending", label: "Pending" },
   { value: "draining", label: "Draining" }, { value: "gone", label: "Gone" }, { value: "revoked", label: "Revoked" },
 ];
 
-const COLUMNS: Column<WorkerView>[] = [
+const columnsOf = (lastSeen: (worker: WorkerView) => string): Column<WorkerView>[] => [
   {
     name: "Worker",
     cell: (row) => (
@@ -27,7 +28,7 @@ const COLUMNS: Column<WorkerView>[] = [
   },
   { name: "State", cell: (row) => <StatusBadge status={row.status} /> },
   { name: "Leases", end: true, cell: (row) => `${row.open_leases} of ${row.max_concurrency}` },
-  { name: "Seen", cell: (row) => <Ago at={row.last_seen_at} /> },
+  { name: "Seen", cell: (row) => <Ago at={lastSeen(row)} /> },
   { name: "Registered", cell: (row) => <Ago at={row.created_at} /> },
 ];
 
@@ -38,6 +39,7 @@ export function WorkersPage() {
     return { rows: data.workers, next: data.next_cursor };
   });
   useFresh("workers");
+  const columns = columnsOf(useLastSeen());
   return (
     <Stack gap={0}>
       <PageHead title="Workers" text="Agents beside a ComfyUI that take work.">
@@ -48,7 +50,7 @@ export function WorkersPage() {
       </div>
       <Listing
         label="Workers"
-        columns={COLUMNS}
+        columns={columns}
         rows={found.rows}
         keyOf={(row) => row.worker_id}
         problem={found.error}

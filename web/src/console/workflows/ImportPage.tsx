@@ -5,12 +5,14 @@ import "@mantine/dropzone/styles.css";
 import { IconFileImport } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { adminProposeWorkflow, type ProposalView } from "@/client";
+import { adminGetWorkflow, adminProposeWorkflow, type ProposalView } from "@/client";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { FleetFault } from "@/app/errors";
 import { readGraph, type Graph } from "./graph";
 import { RegisterForm } from "./RegisterForm";
+import { bytesText } from "../parts/numbers";
+import { useRead } from "../parts/reading";
 import { useWanted } from "../parts/search";
 
 const GRAPH_BYTES_MAX = 8 * 1024 ** 2;
@@ -20,9 +22,10 @@ export function ImportPage() {
   const { of } = useWanted<{ of?: string }>();
   const [dropped, setDropped] = useState<Dropped | null>(null);
   const [text, setText] = useState("");
+  const base = useRead(["workflow", of ?? ""], () => adminGetWorkflow({ path: { slug: of ?? "" }, throwOnError: true }), of !== undefined);
   const propose = useMutation({
-    mutationFn: async ({ text, name }: { text: string; name: string }): Promise<Dropped> => {
-      const read = readGraph(text);
+    mutationFn: async ({ text = "", name = "", refused }: { text?: string; name?: string; refused?: string }): Promise<Dropped> => {
+      const read = refused ? { problem: refused } : readGraph(text);
       if ("problem" in read) throw new FleetFault({ code: "no_graph", message: read.problem, details: {} });
       const { data } = await adminProposeWorkflow({ body: { graph: read.graph }, throwOnError: true });
       return { graph: read.graph, name, proposal: data };
@@ -36,10 +39,11 @@ export function ImportPage() {
   return (
     <>
       <PageHead title={of ? `A new version of ${of}` : "Import a graph"} text={dropped ? "Correct what users may set, then register it. Nothing is kept before." : "As ComfyUI writes it with “Export (API)”."} />
-      {dropped ? <RegisterForm key={dropped.proposal.content_hash} {...dropped} of={of} again={() => setDropped(null)} /> : (
+      {base.isError && !base.data && <Problem problem={base.error} again={() => void base.refetch()} />}
+      {dropped && (!of || base.data) ? <RegisterForm key={dropped.proposal.content_hash} {...dropped} of={base.data} again={() => setDropped(null)} /> : (
         <Stack maw={760}>
           <Dropzone onDrop={(files) => void take(files)} accept={{ "application/json": [".json"] }} multiple={false} maxSize={GRAPH_BYTES_MAX} loading={propose.isPending}
-            onReject={() => propose.mutate({ text: "", name: "" })} inputProps={{ "aria-label": "Graph file" }}>
+            onReject={(files) => propose.mutate({ refused: refusalOf(files[0]?.file) })} inputProps={{ "aria-label": "Graph file" }}>
             <Stack align="center" gap={6} py={56} style={{ pointerEvents: "none" }}>
               <IconFileImport size={38} stroke={1.3} aria-hidden />
               <Text fw={600}>Drop a graph here</Text>
@@ -54,4 +58,9 @@ export function ImportPage() {
       )}
     </>
   );
+}
+
+function refusalOf(file: File | undefined): string {
+  if (file && file.size > GRAPH_BYTES_MAX) return `This file is too large for a graph: ${bytesText(file.size)}. The most is ${bytesText(GRAPH_BYTES_MAX)}.`;
+  return "This is not a graph. Choose one .json file, as ComfyUI writes it with “Export (API)”.";
 }

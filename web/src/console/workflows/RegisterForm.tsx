@@ -1,26 +1,31 @@
 import { Alert, Button, Group, MultiSelect, NumberInput, SimpleGrid, Skeleton, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo, useState } from "react";
-import { adminAddVersion, adminAddWorkflow, adminAssignWorkflow, adminGetFleets, type ProposalView } from "@/client";
+import { lazy, Suspense, useMemo, useRef, useState } from "react";
+import { adminAddVersion, adminAddWorkflow, adminAssignWorkflow, adminGetFleets, adminUseVersion, type ProposalView, type VersionView, type WorkflowDetailView } from "@/client";
 import { tellDone } from "@/parts/ConfirmAction";
 import { Problem } from "@/parts/Problem";
 import { FormPreview } from "../effects/FormPreview";
 import { Panel } from "../parts/Panel";
-import { then, useRead } from "../parts/reading";
-import { bodiesOf, draftProblems, draftsOf, slugOf, type Draft } from "./drafts";
+import { refresh, then, useRead } from "../parts/reading";
+import { bodiesOf, draftProblems, draftsOf, lostOf, slugOf, whereOf, type Draft } from "./drafts";
 import type { Graph } from "./graph";
 import { PropertyDraft } from "./PropertyDraft";
 
 const GraphView = lazy(async () => ({ default: (await import("./GraphView")).GraphView }));
 
-/** `of`: the workflow that gets a new version. */
-export function RegisterForm({ graph, name, proposal, of, again }: { graph: Graph; name: string; proposal: ProposalView; of?: string; again: () => void }) {
+/** `of`: the workflow that gets a new version, and the one in force: what it says stays, unless somebody changes it. */
+export function RegisterForm({ graph, name, proposal, of: base, again }: { graph: Graph; name: string; proposal: ProposalView; of?: WorkflowDetailView; again: () => void }) {
+  const of = base?.workflow.slug;
+  const before = base?.version;
   const [title, setTitle] = useState(name);
   const [slug, setSlug] = useState(of ?? slugOf(name));
-  const [expected, setExpected] = useState<number | string>(10);
+  const [expected, setExpected] = useState<number | string>(before?.expected_s ?? 10);
   const [fleets, setFleets] = useState<string[] | null>(null);
-  const [drafts, setDrafts] = useState<Draft[]>(() => draftsOf(proposal.properties));
+  const [drafts, setDrafts] = useState<Draft[]>(() => draftsOf(proposal.properties, graph, before?.properties));
+  const lost = before ? lostOf(drafts, before.properties) : [];
+  // It is registered even where an assignment fails: the next press goes on from there.
+  const registered = useRef<string | null>(null);
   const known = useRead(["fleets", "all"], () => adminGetFleets({ query: { limit: 100 }, throwOnError: true }));
   const navigate = useNavigate();
   // One fleet is the usual case: what is registered should run.
@@ -28,14 +33,18 @@ export function RegisterForm({ graph, name, proposal, of, again }: { graph: Grap
   const problems = draftProblems(drafts);
   const marked = useMemo(() => drafts.flatMap((each) => (each.open && each.node ? [each.node] : [])), [drafts]);
   const register = useMutation({
-    mutationFn: then(async () => {
-      const said = { graph, properties: bodiesOf(drafts), output_node: proposal.output_node, expected_s: Number(expected) || 1 };
+    // The version in force as it was at the click: afterwards it is another one.
+    mutationFn: async (before: VersionView | undefined) => {
+      const said = { graph, properties: bodiesOf(drafts), output_node: proposal.output_node, expected_s: Number(expected) || 1, ...keptOf(before) };
       if (of) await adminAddVersion({ path: { slug: of }, body: said, throwOnError: true });
-      else await adminAddWorkflow({ body: { ...said, slug, name: title || slug }, throwOnError: true });
+      else if (registered.current !== slug) await adminAddWorkflow({ body: { ...said, slug, name: title || slug }, throwOnError: true });
+      registered.current = slug;
       for (const fleetId of of ? [] : assigned) await adminAssignWorkflow({ path: { fleet_id: fleetId, slug }, body: { is_active: true }, throwOnError: true });
-    }),
-    onSuccess: async () => {
-      tellDone(of ? "The new version is in force. Jobs that were made before keep their graph." : `${title || slug} is registered.`);
+      await refresh();
+    },
+    onSuccess: async (_, before) => {
+      if (of && before) tellDone("The new version is in force. Jobs that were made before keep their graph.", then(() => adminUseVersion({ path: { slug: of, version: before.version }, throwOnError: true })));
+      else tellDone(`${title || slug} is registered.`);
       await navigate({ to: "/console/workflows/$slug", params: { slug } });
     },
   });
@@ -59,10 +68,11 @@ export function RegisterForm({ graph, name, proposal, of, again }: { graph: Grap
           {drafts.length === 0 && <Text size="sm" className="quiet" p="lg">Nothing: it runs as it is.</Text>}
           {drafts.map((draft, index) => <PropertyDraft key={`${draft.node}:${draft.input_name}:${draft.placeholder}`} draft={draft} change={change(index)} />)}
         </section>
+        {lost.length > 0 && <Alert color="orange" variant="light" title="Users can no longer set">{lost.map((each) => `${each.label || each.name} (${whereOf(each)})`).join("; ")}. Effects that fix one of these will not fit.</Alert>}
         {problems.map((each) => <Alert key={each} color="red" variant="light">{each}</Alert>)}
         {register.isError && <Problem problem={register.error} />}
         <Group>
-          <Button loading={register.isPending} disabled={!slug || problems.length > 0} onClick={() => register.mutate()}>{of ? "Put it in force" : "Register"}</Button>
+          <Button loading={register.isPending} disabled={!slug || problems.length > 0} onClick={() => register.mutate(before)}>{of ? "Put it in force" : "Register"}</Button>
           <Button variant="subtle" color="gray" onClick={again}>Another graph</Button>
         </Group>
       </Stack>
@@ -74,4 +84,11 @@ export function RegisterForm({ graph, name, proposal, of, again }: { graph: Grap
       </Stack>
     </SimpleGrid>
   );
+}
+
+/** What a graph does not say, and somebody once did. */
+function keptOf(before: VersionView | undefined) {
+  if (!before) return {};
+  const { provider, run_deadline_s, requirements: { vram_gb } } = before;
+  return { provider, run_deadline_s, requirements: { vram_gb } };
 }

@@ -64,9 +64,9 @@ function Workflow({ found: { workflow, version } }: { found: WorkflowDetailView 
           <Tabs.Tab value="versions">Versions</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="graph">
-          {graph.isError ? <Problem problem={graph.error} again={() => void graph.refetch()} /> : graph.data ? (
+          {graph.data ? (
             <Suspense fallback={<Skeleton h={520} />}><GraphView graph={graph.data.graph as Graph} marked={marked} height={520} /></Suspense>
-          ) : <Skeleton h={520} />}
+          ) : graph.isError ? <Problem problem={graph.error} again={() => void graph.refetch()} /> : <Skeleton h={520} />}
         </Tabs.Panel>
         <Tabs.Panel value="properties">
           <Listing label="Properties" columns={PROPERTIES} rows={version.properties} keyOf={(row) => row.name} empty={<Text size="sm" className="quiet">Users can set nothing: it runs as it is.</Text>} />

@@ -9,15 +9,17 @@ import type { Values } from "@/parts/properties";
 import { Tokens } from "@/parts/Tokens";
 import { rememberForm } from "../effect/formMemory";
 import { OrderProblem } from "../effect/OrderProblem";
+import { sentenceFor } from "./failures";
 
 export function Failed({ job, offered }: { job: JobView; offered: boolean }) {
   const cancelled = job.status === "cancelled";
   return (
     <Stack maw={640}>
       <Alert color={cancelled ? "gray" : "red"} variant="light" icon={<IconMoodSad size={20} />} title={cancelled ? "Cancelled" : "This did not work"}>
-        <Text size="sm">{cancelled ? "It was stopped before it was done." : (job.error ?? "Processing failed.")}</Text>
+        <Text size="sm">{cancelled ? "It was stopped before it was done." : sentenceFor(job)}</Text>
         <Text size="sm" mt={6}>Your tokens were given back: <Tokens amount={job.credits_cost} />.</Text>
       </Alert>
+      {!cancelled && job.error && <Text size="xs" className="quiet" style={{ overflowWrap: "anywhere" }}>What the machine said: {job.error}</Text>}
       <Again job={job} offered={offered} />
     </Stack>
   );

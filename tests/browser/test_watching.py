@@ -1,0 +1,218 @@
+"""What a user sees of a job while it waits, runs and ends; and how pages stay true, with the stream and without it."""
+
+import base64
+import io
+import itertools
+import re
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, Request, expect
+
+from tests.browser.conftest import Studio, Watched
+from tests.made_media import a_picture
+
+JOB_WITHIN_MS = 90_000
+POLL_S = 2
+STREAM = "/api/events"
+expect.set_options(timeout=20_000)
+
+
+def a_slow_one(seconds: float, *, steps: int = 8, previews: bool = True) -> dict[str, Any]:
+    inputs = {"seconds": seconds, "steps": steps, "seed": 0, "previews": previews}
+    return {
+        "nap": {"class_type": "FleetSleep", "inputs": inputs, "_meta": {"title": "Nap"}},
+        "one": {"class_type": "SaveImage", "inputs": {"images": ["nap", 0], "filename_prefix": "one"}},
+        "two": {"class_type": "SaveImage", "inputs": {"images": ["nap", 0], "filename_prefix": "two"}},
+    }
+
+
+def start(page: Page) -> None:
+    page.get_by_role("button", name="Start").click()
+    expect(page).to_have_url(re.compile("/jobs/"))
+
+
+class Asked:
+    """What a page asks the server for, from now on, and when; the stream itself does not count."""
+
+    def __init__(self, page: Page) -> None:
+        self.paths: list[str] = []
+        self.times: list[float] = []
+        page.on("request", self._note)
+
+    def _note(self, request: Request) -> None:
+        path = urlsplit(request.url).path
+        if path.startswith("/api/") and path != STREAM:
+            self.paths.append(path)
+            self.times.append(time.monotonic())
+
+
+def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: Watched) -> None:
+    page, slug = demo.page, studio.offer("seen-being-made", a_slow_one(3), expected_s=3, name="Seen being made")
+    for _ in range(3):
+        studio.order(slug)
+    page.goto(f"{studio.url}/effects/{slug}")
+    start(page)
+    expect(page.get_by_role("status").filter(has_text="Waiting for its turn")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^(Next|Place \d+) .*in the queue, starts in"))).to_be_visible()
+    demo.require_accessible("a job that waits")
+
+    # Its worker has it, behind another: how long it takes is a guess, and says so.
+    expect(page.get_by_text("estimate", exact=True)).to_be_visible(timeout=JOB_WITHIN_MS)
+    expect(page.get_by_text(re.compile(r"\d+ s left|longer than usual"))).to_be_visible()
+
+    # Its turn: what is shown is what the engine says, and how the picture looks so far.
+    expect(page.get_by_role("status").filter(has_text="Making it")).to_be_visible(timeout=JOB_WITHIN_MS)
+    expect(page.get_by_text(re.compile(r"FleetSleep · step \d of 8"))).to_be_visible()
+    frame = page.get_by_alt_text("How it looks so far")
+    expect(frame).to_be_visible()
+    first = str(frame.get_attribute("src"))
+    assert brightness(first) < brightness(a_later(page, first))
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 390, "height": 844})
+    demo.require_accessible("a job that runs, on a phone")
+    demo.picture("studio-processing")
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+    # Both files, at one press.
+    everything = page.get_by_role("button", name="Download all 2")
+    expect(everything).to_be_visible(timeout=JOB_WITHIN_MS)
+    saved: list[str] = []
+    page.on("download", lambda download: saved.append(download.suggested_filename))
+    everything.click()
+    deadline = time.monotonic() + 15
+    while len(saved) < 2 and time.monotonic() < deadline:
+        page.wait_for_timeout(100)
+    assert sorted(name[:3] for name in saved) == ["one", "two"]
+    demo.require_calm()
+
+
+def a_later(page: Page, first: str) -> str:
+    page.wait_for_function(
+        "first => { const frame = document.querySelector('img[alt=\"How it looks so far\"]');"
+        " return frame && frame.src !== first; }",
+        arg=first,
+    )
+    return str(page.get_by_alt_text("How it looks so far").get_attribute("src"))
+
+
+def brightness(source: str) -> float:
+    with Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))) as picture:
+        return float(picture.convert("L").resize((1, 1)).getpixel((0, 0)) or 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.timeout(180)
+def test_while_the_stream_is_up_nobody_asks_and_where_it_is_down_every_two_seconds(
+    studio: Studio, demo: Watched
+) -> None:
+    page, slug = demo.page, studio.offer("told-or-asked", a_slow_one(24, steps=60), expected_s=24)
+    streams: list[Request] = []
+    page.on("request", lambda request: streams.append(request) if STREAM in request.url else None)
+    page.goto(f"{studio.url}/effects/{slug}")
+    start(page)
+    percent = page.get_by_text(re.compile(r"^\d+%$"))
+    expect(page.get_by_text(re.compile(r"step \d+ of 60"))).to_be_visible(timeout=JOB_WITHIN_MS)
+    page.wait_for_timeout(1_000)
+    assert len(streams) == 2  # one a tab: that with previews took the place of that without
+    told, before = Asked(page), percent.inner_text()
+    page.wait_for_timeout(3 * POLL_S * 1000)
+    assert told.paths == []
+    assert percent.inner_text() != before
+
+    # The stream ends where a page without previews wants another one, which cannot be had; all else answers.
+    page.route(f"**{STREAM}*", lambda route: route.abort())
+    page.get_by_role("link", name="History", exact=True).first.click()
+    expect(page.get_by_text("Connection lost.")).to_be_visible()
+    page.go_back()
+    expect(percent).to_be_visible()
+    asked, before = Asked(page), percent.inner_text()
+    page.wait_for_timeout(4 * POLL_S * 1000)
+    job = f"/api/ai-jobs/{page.url.rpartition('/')[2]}"
+    times = [at for path, at in zip(asked.paths, asked.times, strict=True) if path == job]
+    assert 3 <= len(times) <= 6, asked.paths
+    assert all(POLL_S - 0.5 < later - at < POLL_S + 1.5 for at, later in itertools.pairwise(times)), times
+    assert percent.inner_text() != before
+    demo.picture("studio-connection-lost")
+
+    # And back: what happened meanwhile is read once, and nobody asks any more.
+    page.unroute(f"**{STREAM}*")
+    page.get_by_role("button", name="Try now").click()
+    expect(page.get_by_text("Connection lost.")).to_be_hidden()
+    expect(page.get_by_role("button", name="Download all 2")).to_be_visible(timeout=JOB_WITHIN_MS)
+    demo.require_calm(but=("ERR_",))
+
+
+def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    graph = a_slow_one(0.2)
+    graph["breaks"] = {"class_type": "ImageInvert", "inputs": {"image": ["nap", 0]}}
+    graph["one"]["inputs"]["images"] = ["breaks", 0]
+    slug = studio.offer("fails-for-a-user", graph, name="Fails for a user")
+    studio.order_faults(prompts={"error_at_node": "breaks"})
+    page.goto(f"{studio.url}/effects/{slug}")
+    start(page)
+    alert = page.get_by_role("alert").filter(has_text="This did not work")
+    expect(alert).to_be_visible(timeout=JOB_WITHIN_MS)
+    expect(alert).to_contain_text("Your tokens were given back: 2 tokens.")
+    expect(alert).to_contain_text("Something went wrong while it was being made. Try again;")
+    expect(alert).not_to_contain_text("RuntimeError")
+    expect(page.get_by_text("What the machine said")).to_contain_text("The size of tensor a (77)")
+    studio.order_faults()
+    demo.require_fits_everywhere("studio-failed")
+
+    # In the history it is found by its state, and by its effect.
+    page.goto(f"{studio.url}/history")
+    page.get_by_role("combobox", name="State").click()
+    page.get_by_role("option", name="Failed").click()
+    expect(page).to_have_url(re.compile("status=failed"))
+    entries = page.locator("#main").get_by_role("listitem")
+    expect(entries.first).to_contain_text("Fails for a user")
+    assert all("failed" in text for text in entries.all_inner_texts())
+    page.get_by_role("combobox", name="Effect").click()
+    page.get_by_role("option", name="Glow").click()
+    expect(page.get_by_text("Nothing fits these filters")).to_be_visible()
+    page.get_by_role("button", name="Show everything").click()
+    expect(entries.first).to_be_visible()
+    page.get_by_role("combobox", name="Effect").click()
+    page.get_by_role("option", name="Fails for a user").click()
+    expect(entries).to_have_count(1)
+    entries.first.get_by_role("link").first.click()
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    demo.require_calm()
+
+
+def test_a_file_is_dropped_and_its_upload_is_seen(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    page.goto(f"{studio.url}/effects/glow")
+    zone = page.get_by_text("Drop a picture here, or choose one")
+    expect(zone).to_be_visible()
+    # As a file manager hands it over; the bytes are those of a real picture.
+    content = base64.b64encode(a_picture(width=700, height=500)).decode()
+    carried = page.evaluate_handle(
+        """(content) => {
+            const bytes = Uint8Array.from(atob(content), (each) => each.charCodeAt(0));
+            const carried = new DataTransfer();
+            carried.items.add(new File([bytes], "dropped.png", { type: "image/png" }));
+            return carried;
+        }""",
+        content,
+    )
+    for event in ("dragenter", "dragover", "drop"):
+        zone.dispatch_event(event, {"dataTransfer": carried})
+    expect(page.get_by_alt_text("Your file dropped.png")).to_be_visible()
+    slow = page.context.new_cdp_session(page)
+    conditions = {"offline": False, "latency": 0, "downloadThroughput": -1}
+    slow.send("Network.emulateNetworkConditions", {**conditions, "uploadThroughput": len(content) / 4})
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("status").filter(has_text="Uploading")).to_be_visible()
+    expect(page.get_by_role("progressbar", name="Upload")).to_be_visible()
+    page.wait_for_function(
+        "() => { const bar = document.querySelector('[role=progressbar][aria-label=Upload]');"
+        " return bar && Number(bar.getAttribute('aria-valuenow')) > 10 && Number(bar.getAttribute('aria-valuenow')) < 100; }"
+    )
+    slow.send("Network.emulateNetworkConditions", {**conditions, "uploadThroughput": -1})
+    expect(page.get_by_role("link", name="Download")).to_be_visible(timeout=JOB_WITHIN_MS)
+    demo.require_calm(but=("content-length",))
