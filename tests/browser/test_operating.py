@@ -94,7 +94,9 @@ def test_a_job_that_nobody_may_run_is_explained_moved_cancelled_let_through_and_
     expect(fact(page, "Priority")).to_have_text("0")
     operator.require_accessible("a job that waits")
 
-    expect(page.get_by_role("alert").filter(has_text="Why nobody takes it")).to_contain_text("No worker that is online may run")
+    expect(page.get_by_role("alert").filter(has_text="Why nobody takes it")).to_contain_text(
+        "No worker that is online may run"
+    )
 
     # The other one is taken out of the queue.
     page.goto(f"{studio.url}/console/dispatches/{second}")

@@ -139,7 +139,8 @@ def _assign(name: str, workflow: str, *, is_active: bool) -> Fleet:
             await fleet.assign_workflow(tx, found.id, chosen.id, is_active=is_active)
             verb = "assign" if is_active else "unassign"
             await record(house, tx, f"fleet.{verb}", full_name(found), workflow=workflow)
-            return found
+        house.desk.assignments_changed()
+        return found
 
     return in_house(work)
 

@@ -43,6 +43,8 @@ from comfyfleet.kernel.secret import Secret
 LOOK_EVERY_S = 2.0
 HELD_S = 5.0
 HELD_MAX = 10_000
+# No worker is called so.
+EVERYBODY = "*"
 
 log = structlog.get_logger()
 _Item = TypeVar("_Item")
@@ -169,11 +171,19 @@ class Desk:
         self._forget(worker_id)
         self._bell.ring(changed=worker_id)
 
+    def assignments_changed(self) -> None:
+        """Whoever waits, here and at other replicas, waits for what it might run before: all ask anew."""
+        self.worker_changed(EVERYBODY)
+
     def call(self, loop: str, pool: str | None = None) -> None:
         """There is something to do for upkeep, which others do."""
         self._bell.ring(called=(loop, pool))
 
     def _forget(self, worker_id: str) -> None:
+        if worker_id == EVERYBODY:
+            self.roster.forget_assignments()
+            self.polls.room.dismiss_all()
+            return
         for known in self.roster.forget(worker_id):
             self.polls.room.dismiss(known)
 

@@ -70,6 +70,10 @@ class Roster:
         forgotten = [self._known.pop(digest, None) for digest in self._digests.pop(worker_id, ())]
         return {known.worker.id for known in forgotten if known is not None}
 
+    def forget_assignments(self) -> None:
+        """Workflows were given or taken away: whoever asks next is answered by the rows."""
+        self._assigned_until = 0.0
+
     def remembered(self, worker: Worker) -> frozenset[WorkflowId] | None:
         """What it may run, if that is known and not out of date."""
         key = (worker.id, worker.incarnation)

@@ -147,11 +147,14 @@ class WaitingRoom:
         for waiter in [each for each in self._waiters if each.worker_id == worker_id]:
             self._send_away(waiter)
 
+    def dismiss_all(self) -> None:
+        for waiter in list(self._waiters):
+            self._send_away(waiter)
+
     def close(self) -> None:
         """The server stops: all go away with empty hands, and ask another replica."""
         self._closed = True
-        for waiter in list(self._waiters):
-            self._send_away(waiter)
+        self.dismiss_all()
 
     def _send_away(self, waiter: Waiter) -> None:
         self._remove(waiter)

@@ -116,3 +116,11 @@ async def test_one_that_hears_nothing_hears_again_when_the_line_is_back(shop: Sh
     await listeners(shop, 2)
     await shop.add(at=0)
     assert await soon(waiting) is not None
+
+
+async def test_workflows_that_are_assigned_here_are_asked_for_there(shop: Shop) -> None:
+    waiting = shop.waiting(await shop.worker(), at=1)
+    await shop.parked(1, at=1)
+    await shop.workflow("colorize")
+    shop.desks[0].assignments_changed()
+    assert await soon(waiting, EARLY_S) is None

@@ -88,3 +88,17 @@ async def test_a_changed_assignment_is_seen_within_a_second(shop: Shop) -> None:
             await asyncio.sleep(ASSIGNMENT_S / 20)
 
     await soon(until_it_may_again(), ASSIGNMENT_S * 3)
+
+
+async def test_what_is_assigned_now_is_run_by_those_who_wait_already(shop: Shop) -> None:
+    """They wait for what they might run before: they are sent to ask anew, and get it."""
+    worker, desk = await shop.worker(), shop.desks[0]
+    waiting = shop.waiting(worker, at=0)
+    await shop.parked(1, at=0)
+    shop.workflow_id = await shop.workflow("colorize")
+    [dispatch_id] = await shop.add(at=0)
+    desk.assignments_changed()
+    assert await soon(waiting) is None
+    grant = await shop.poll(worker, at=0)
+    assert grant is not None
+    assert grant.dispatch_id == dispatch_id

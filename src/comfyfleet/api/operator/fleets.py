@@ -82,7 +82,7 @@ async def get_fleet(fleet_id: FleetId, house: TheHouse) -> FleetDetailView:
 async def assign_workflow(
     fleet_id: FleetId, slug: WorkflowSlug, body: AssignmentBody, house: TheHouse, actor: Acting
 ) -> FleetDetailView:
-    """From the next poll on, the fleet's workers may, or may no longer, run it. What runs already runs on."""
+    """The fleet's workers may, or may no longer, run it from now on. What runs already runs on."""
     async with house.control_tx() as tx:
         found = await fleet.get_fleet(tx, fleet_id)
         workflow = await workflows.find_workflow(tx, slug)
@@ -91,6 +91,7 @@ async def assign_workflow(
         verb = "assign" if body.is_active else "unassign"
         action = Action(f"fleet.{verb}", f"{found.slug}/{found.stage}", {"workflow": slug})
         await audit.record_action(tx, actor, action, signer=house.chain)
+    house.desk.assignments_changed()
     return detail
 
 

@@ -128,6 +128,7 @@ async def _set_active(house: House, actor: Actor, slug: str, *, is_active: bool)
         changed = await workflows.set_workflow_active(tx, slug, is_active=is_active)
         verb = "activate" if is_active else "deactivate"
         await audit.record_action(tx, actor, Action(f"workflow.{verb}", slug), signer=house.chain)
+    house.desk.assignments_changed()
     return WorkflowView.model_validate(changed)
 
 

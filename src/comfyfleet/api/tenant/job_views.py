@@ -77,7 +77,8 @@ class JobView(View):
     """`credits_cost`: what was set aside; it comes back unless the job completes. URLs expire: ask again.
 
     `queue`: while it waits, as far as it is known. `progress`: while it runs, once its worker has told.
-    `error_class`: what kind of failure it was. `expired_at`: when what it made was deleted for its age. `outputs` are those that are still there.
+    `error_class`: what kind of failure it was. `expired_at`: when what it made was deleted for its age. `outputs` are
+    those that are still there.
     """
 
     id: JobId
