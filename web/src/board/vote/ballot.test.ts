@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { FleetFault } from "@/app/errors";
 import type { CandidateView } from "@/client";
 import { Ballot, HELD_MS, type Cast, type Pair } from "./ballot";
 
@@ -9,7 +10,7 @@ function a_ballot() {
   const sent: Cast[] = [];
   const tried: Cast[] = [];
   const preloaded: string[] = [];
-  const wire = { problem: null as unknown };
+  const wire = { problem: null as Error | null };
   let asked = 0;
   const ballot = new Ballot({
     next: () => Promise.resolve(pairs[asked++] ?? null),
@@ -161,7 +162,7 @@ describe("a vote that does not arrive", () => {
     const { ballot, sent, wire } = a_ballot();
     await ballot.begin();
     await settle();
-    wire.problem = { error: { code: "invalid_input", message: "It was rejected." } };
+    wire.problem = new FleetFault({ code: "invalid_input", message: "It was rejected.", details: {} });
     ballot.vote(0);
     await vi.advanceTimersByTimeAsync(HELD_MS);
     expect(ballot.read()).toMatchObject({ unsent: 0, sendProblem: wire.problem });
