@@ -1,31 +1,42 @@
 /** What the board knows of runs, and how it hears that something changed. */
-import { queryOptions, useQuery } from "@tanstack/react-query";
-import { live, useLive, usePolling } from "@/app/live";
+import { infiniteQueryOptions, queryOptions, useQuery } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+import { useLive, usePolling } from "@/app/live";
 import { queries } from "@/app/queries";
 import {
   getCandidate, getOffers, getMaking, getPipelines, getRun, getRunJobs, getRuns, getTree,
-  type BudView, type JobStatus, type LeafView, type RunView,
+  type BudView, type JobStatus, type LeafView, type RunPage, type RunView,
 } from "@/client";
 import { madeOf } from "./looks";
+import { following, lacks, type Filter, type Runs } from "./runs/lists";
+import { changeOf, merged, type RunTold } from "./told";
 
 export type Tree = { leaves: LeafView[]; buds: BudView[]; cursor: string | null };
-/** What the stream tells of a run. */
-export type RunTold = Pick<RunView, "status" | "status_reason" | "in_flight" | "jobs_started" | "jobs_max" | "tokens_spent" | "tokens_max" | "ended_at"> & {
-  run_id: string;
-  steps: { position: number; made: number; alive: number; in_flight: number; failures: number; votes: number; top: number | null }[];
-};
 
 const PAGE = 2_000;
+const RUNS_SHOWN = 50;
 const REFRESH_MS = 400;
 
 /** What the stream told last of each run, and when: an answer that was on its way meanwhile is older. */
 const told = new Map<string, { at: number; run: RunTold }>();
 
+const hear = (now: RunTold) => void told.set(now.run_id, { at: performance.now(), run: now });
+
+function newest(run: RunView, askedAt: number): RunView {
+  const newer = told.get(run.id);
+  return newer && newer.at > askedAt ? merged(run, newer.run) : run;
+}
+
 async function upToDate(ask: () => Promise<RunView>): Promise<RunView> {
   const began = performance.now();
-  const run = await ask();
-  const newer = told.get(run.id);
-  return newer && newer.at > began ? merged(run, newer.run) : run;
+  return newest(await ask(), began);
+}
+
+async function readRuns(status: Filter, cursor: string | null): Promise<RunPage> {
+  const began = performance.now();
+  const { data } = await getRuns({ query: { limit: RUNS_SHOWN, status, cursor }, throwOnError: true });
+  const runs = data.runs.map((run) => newest(run, began));
+  return { ...data, runs: runs.filter((run) => status === null || run.status === status) };
 }
 
 /** A change by hand: its answer is the run, unless the stream has told more since. */
@@ -35,9 +46,13 @@ export async function changeRun(change: () => Promise<RunView>): Promise<RunView
   return run;
 }
 
-export const runsQuery = (status: RunView["status"] | null) => queryOptions({
+export const runsQuery = (status: Filter) => infiniteQueryOptions({
   queryKey: ["runs", status],
-  queryFn: async () => (await getRuns({ query: { limit: 50, status }, throwOnError: true })).data,
+  queryFn: ({ pageParam }) => readRuns(status, pageParam),
+  initialPageParam: null as string | null,
+  getNextPageParam: (last) => last.next_cursor,
+  // The stream was heard by nobody meanwhile.
+  refetchOnMount: "always",
 });
 
 export const runQuery = (runId: string) => queryOptions({
@@ -140,31 +155,17 @@ export function refreshTree(runId: string): void {
   feedOf(runId).ask("whole");
 }
 
-/** The counts as they were just told. */
-export function merged(run: RunView, now: RunTold): RunView {
-  const { steps, ...facts } = now;
-  const counts = new Map(steps.map((step) => [step.position, step]));
-  return { ...run, ...facts, steps: run.steps.map((step) => ({ ...step, ...counts.get(step.position) })) };
-}
-
-/** What has to be read again, of the tree. */
-export function changeOf(before: RunView, now: RunTold): "none" | "more" | "whole" {
-  let change: "none" | "more" | "whole" = "none";
-  for (const step of now.steps) {
-    const old = before.steps.find((each) => each.position === step.position);
-    if (!old || old.votes !== step.votes || old.top !== step.top || old.made - old.alive !== step.made - step.alive) return "whole";
-    if (old.made !== step.made || old.in_flight !== step.in_flight) change = "more";
-  }
-  return change;
-}
-
 export function useRun(runId: string) {
   const polling = usePolling();
-  const run = useQuery({ ...runQuery(runId), refetchInterval: polling });
+  const run = useQuery({ ...runQuery(runId), refetchInterval: polling, refetchOnMount: "always" });
   const tree = useQuery({ ...treeQuery(runId), refetchInterval: polling });
+  // Of what happened while another page was open nobody heard. By the feed, so that no older answer comes in after a newer one.
+  useEffect(() => {
+    if (queries.getQueryData(treeQuery(runId).queryKey)) refreshTree(runId);
+  }, [runId]);
   useLive<RunTold>("run", (now) => {
     if (now.run_id !== runId) return;
-    told.set(runId, { at: performance.now(), run: now });
+    hear(now);
     const before = queries.getQueryData(runQuery(runId).queryKey);
     if (!before) return;
     queries.setQueryData(runQuery(runId).queryKey, merged(before, now));
@@ -186,15 +187,19 @@ export function useRun(runId: string) {
   return { run, tree };
 }
 
-/** Lists of runs follow the stream too. */
+/** Lists of runs follow the stream too, those of other filters that are still known among them. */
 export function useLiveRuns(): void {
+  const heard = useRef(new Map<string, RunTold["status"]>());
   useLive<RunTold>("run", (now) => {
-    let isKnown = false;
-    queries.setQueriesData<{ runs: RunView[]; next_cursor: string | null }>({ queryKey: ["runs"] }, (page) => {
-      if (!page?.runs.some((run) => run.id === now.run_id)) return page;
-      isKnown = true;
-      return { ...page, runs: page.runs.map((run) => (run.id === now.run_id ? merged(run, now) : run)) };
-    });
-    if (!isKnown && live.connection() === "live") void queries.invalidateQueries({ queryKey: ["runs"] });
+    hear(now);
+    // A run that stands further down than anybody has looked is lacking too: it is asked for once, not at every event.
+    const isNews = heard.current.get(now.run_id) !== now.status;
+    heard.current.set(now.run_id, now.status);
+    for (const [queryKey, list] of queries.getQueriesData<Runs>({ queryKey: ["runs"] })) {
+      const filter = queryKey[1] as Filter;
+      if (!list) continue;
+      queries.setQueryData<Runs>(queryKey, following(list, filter, now));
+      if (isNews && lacks(list, filter, now)) void queries.invalidateQueries({ queryKey, exact: true });
+    }
   });
 }

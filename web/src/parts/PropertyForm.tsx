@@ -1,6 +1,7 @@
 /** A form made from typed properties. Files are the caller's: it knows where they go. */
-import { Checkbox, Group, NumberInput, Select, SegmentedControl, Slider, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
+import { Checkbox, Group, Select, SegmentedControl, Slider, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
 import { useId, type ReactNode } from "react";
+import { NumberEntry } from "./NumberEntry";
 import { isMedia, RANDOM, type Property, type Value, type Values } from "./properties";
 
 type Field = { property: Property; value: Value; problem?: string; disabled?: boolean; change: (value: Value) => void };
@@ -66,15 +67,14 @@ function TextField(field: Field) {
 function NumberField(field: Field) {
   const { property, value, change } = field;
   return (
-    <NumberInput
+    <NumberEntry
       {...labelled(field)}
-      value={typeof value === "number" ? value : ""}
+      value={typeof value === "boolean" ? null : value}
       min={property.minimum ?? undefined}
       max={property.maximum ?? undefined}
       step={property.step ?? 1}
       allowDecimal={property.type === "number"}
-      clampBehavior="none"
-      onChange={(next) => change(typeof next === "number" ? next : null)}
+      change={change}
     />
   );
 }
@@ -140,16 +140,15 @@ function SeedField(field: Field) {
   const random = value === RANDOM;
   return (
     <Stack gap={6}>
-      <NumberInput
+      <NumberEntry
         {...labelled(field)}
-        value={typeof value === "number" ? value : ""}
+        value={random || typeof value === "boolean" ? null : value}
         placeholder={random ? "a new one each time" : undefined}
         disabled={random || field.disabled}
         min={0}
         allowDecimal={false}
-        clampBehavior="none"
         hideControls
-        onChange={(next) => change(typeof next === "number" ? next : null)}
+        change={change}
       />
       <Checkbox
         size="xs"

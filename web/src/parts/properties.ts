@@ -1,12 +1,13 @@
 /** What an effect leaves open: first values, and what is wrong with what somebody entered. */
 import type { OpenPropertyView } from "@/client";
+import { entered, EXACT_MAX, rangeProblem } from "./entered";
 
 export type Property = OpenPropertyView;
 export type Value = string | number | boolean | null;
 export type Values = Record<string, Value>;
 
 export const RANDOM = "random";
-const SEED_MAX = 2 ** 53 - 1;
+const NUMERIC = ["integer", "number", "seed"];
 
 export const isMedia = (property: Property) => property.type === "image" || property.type === "video";
 
@@ -30,25 +31,23 @@ export function problemsOf(properties: Property[], values: Values): Record<strin
 function problemOf(property: Property, value: Value): string | null {
   const empty = value === null || value === "";
   if (empty) return property.required ? "This is needed." : null;
-  if (property.type === "seed" && value !== RANDOM) return numberProblem(property, value, SEED_MAX);
-  if (property.type === "integer" || property.type === "number") return numberProblem(property, value);
-  return null;
+  if (!isNumeric(property) || (property.type === "seed" && value === RANDOM) || isLeftToServer(property, value)) return null;
+  if (typeof value === "boolean") return "Enter a number.";
+  const { type, minimum, maximum } = property;
+  return rangeProblem(value, { least: minimum ?? (type === "seed" ? 0 : null), most: maximum, isWhole: type !== "number" });
 }
 
-function numberProblem(property: Property, value: Value, most?: number): string | null {
-  if (typeof value !== "number" || !Number.isFinite(value)) return "Enter a number.";
-  if (property.type !== "number" && !Number.isInteger(value)) return "Enter a whole number.";
-  const [minimum, maximum] = [property.minimum ?? (property.type === "seed" ? 0 : null), property.maximum ?? most ?? null];
-  if (minimum !== null && value < minimum) return `At least ${minimum}.`;
-  if (maximum !== null && value > maximum) return `At most ${maximum}.`;
-  return null;
-}
+export const isNumeric = (property: Property) => NUMERIC.includes(property.type);
+
+/** An effect's own seed may be longer than a browser can tell; the server knows it exactly. */
+const isLeftToServer = ({ type, default: own }: Property, value: Value) => type === "seed" && typeof value === "number" && value > EXACT_MAX && value === own;
 
 /** What is sent: nothing for what was left empty. */
 export function sentValues(properties: Property[], values: Values): Record<string, Value> {
-  const names = properties.filter((each) => !isMedia(each)).map((each) => each.name);
-  return Object.fromEntries(names.flatMap((name) => {
-    const value = values[name] ?? null;
-    return value === null || value === "" ? [] : [[name, value]];
+  return Object.fromEntries(properties.filter((each) => !isMedia(each)).flatMap((each) => {
+    const value = sentValue(each, values[each.name] ?? null);
+    return value === null || value === "" || isLeftToServer(each, value) ? [] : [[each.name, value]];
   }));
 }
+
+const sentValue = (property: Property, value: Value) => (isNumeric(property) && typeof value === "string" ? entered(value) : value);

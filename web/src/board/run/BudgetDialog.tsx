@@ -1,9 +1,11 @@
-import { Button, Group, Modal, NumberInput, Stack, Text } from "@mantine/core";
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { raiseBudget, type RunView } from "@/client";
 import { tellDone } from "@/parts/ConfirmAction";
+import { numberOf, rangeProblem, type Entered } from "@/parts/entered";
+import { NumberEntry } from "@/parts/NumberEntry";
 import { Problem } from "@/parts/Problem";
 import { changeRun } from "../data";
 
@@ -19,32 +21,39 @@ export function BudgetDialog({ run }: { run: RunView }) {
 }
 
 function Form({ run, close }: { run: RunView; close: () => void }) {
-  const [tokens, setTokens] = useState<number | null>(run.tokens_max);
-  const [jobs, setJobs] = useState<number | null>(run.jobs_max);
-  const [hours, setHours] = useState<number | null>(null);
+  const [tokens, setTokens] = useState<Entered>(run.tokens_max);
+  const [jobs, setJobs] = useState<Entered>(run.jobs_max);
+  const [hours, setHours] = useState<Entered>(null);
+  const [fewestTokens, fewestJobs] = [run.tokens_spent, Math.max(1, run.jobs_started)];
+  const problems = {
+    tokens: rangeProblem(tokens, { least: fewestTokens, most: 10 ** 15, isWhole: true }),
+    jobs: rangeProblem(jobs, { least: fewestJobs, most: 10 ** 6, isWhole: true }),
+    hours: rangeProblem(hours, { least: 0.1, most: 8_760 }),
+  };
+  // A limit is given or left as it stands; none is taken away.
+  const body = { tokens_max: changed(tokens, run.tokens_max), jobs_max: changed(jobs, run.jobs_max), hours: numberOf(hours) };
   const change = useMutation({
-    mutationFn: () => {
-      const body = { tokens_max: tokens === run.tokens_max ? null : tokens, jobs_max: jobs === run.jobs_max ? null : jobs, hours };
-      return changeRun(async () => (await raiseBudget({ path: { run_id: run.id }, body, throwOnError: true })).data);
-    },
+    mutationFn: () => changeRun(async () => (await raiseBudget({ path: { run_id: run.id }, body, throwOnError: true })).data),
     onSuccess: () => {
       close();
       tellDone("The new limits hold.");
     },
   });
-  const isChanged = tokens !== run.tokens_max || jobs !== run.jobs_max || hours !== null;
-  const number = (set: (value: number | null) => void) => (value: string | number) => set(typeof value === "number" ? value : null);
+  const canBeSet = Object.values(body).some((each) => each !== null) && Object.values(problems).every((each) => each === null);
+  const placeholder = (limit: unknown) => (limit === null ? "no limit" : "as it stands");
   return (
     <Stack>
       <Text size="sm" className="quiet">A run that was paused for want of budget goes on.</Text>
-      <NumberInput label="Tokens, in all" description={`${run.tokens_spent} are spent or set aside`} placeholder="no limit" min={run.tokens_spent} allowDecimal={false} value={tokens ?? ""} onChange={number(setTokens)} data-autofocus />
-      <NumberInput label="Jobs, in all" description={`${run.jobs_started} were begun`} placeholder="no limit" min={Math.max(1, run.jobs_started)} allowDecimal={false} value={jobs ?? ""} onChange={number(setJobs)} />
-      <NumberInput label="Hours, from now on" placeholder={run.ends_at ? "as it stands" : "no limit"} min={0.1} value={hours ?? ""} onChange={number(setHours)} />
+      <NumberEntry label="Tokens, in all" description={`${run.tokens_spent} are spent or set aside`} placeholder={placeholder(run.tokens_max)} min={fewestTokens} allowDecimal={false} value={tokens} error={problems.tokens} change={setTokens} data-autofocus />
+      <NumberEntry label="Jobs, in all" description={`${run.jobs_started} were begun`} placeholder={placeholder(run.jobs_max)} min={fewestJobs} allowDecimal={false} value={jobs} error={problems.jobs} change={setJobs} />
+      <NumberEntry label="Hours, from now on" placeholder={placeholder(run.ends_at)} min={0.1} value={hours} error={problems.hours} change={setHours} />
       {change.isError && <Problem problem={change.error} />}
       <Group justify="end" gap="xs">
         <Button variant="default" onClick={close}>Leave as it is</Button>
-        <Button disabled={!isChanged} loading={change.isPending} onClick={() => change.mutate()}>Set</Button>
+        <Button disabled={!canBeSet} loading={change.isPending} onClick={() => change.mutate()}>Set</Button>
       </Group>
     </Stack>
   );
 }
+
+const changed = (value: Entered, before: number | null) => (value === before ? null : numberOf(value));

@@ -34,7 +34,7 @@ function Opened({ run, leaves, leaf, open }: { run: RunView; leaves: LeafView[];
   return (
     <Stack gap="lg">
       {candidate.isPending && <Skeleton h={360} />}
-      {candidate.isError && <Problem problem={candidate.error} again={() => void candidate.refetch()} />}
+      {candidate.isError && !candidate.data && <Problem problem={candidate.error} again={() => void candidate.refetch()} />}
       {candidate.data && (candidate.data.url
         ? <img className={classes.picture} src={candidate.data.url} alt={`Candidate of ${run.steps[leaf.position]?.name ?? "this run"}`} />
         : <Text className="quiet">The picture is gone: it was deleted for its age.</Text>)}

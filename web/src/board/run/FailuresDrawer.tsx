@@ -25,8 +25,7 @@ function List({ run }: { run: RunView }) {
     },
     onSettled: () => refresh(run),
   });
-  if (found.isError) return <Problem problem={found.error} again={() => void found.refetch()} />;
-  if (!found.data) return <Skeleton h={160} />;
+  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={160} />;
   if (found.data.length === 0) return <Text className="quiet">Nothing that could be tried again.</Text>;
   return (
     <Stack>

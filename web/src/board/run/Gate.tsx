@@ -1,28 +1,33 @@
 /** The gate behind a step: how many of its best go on. */
-import { Button, Group, NumberInput, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { approveStep, reopenStep, type RunStepView, type RunView } from "@/client";
 import { tellDone } from "@/parts/ConfirmAction";
+import { numberOf, rangeProblem, type Entered } from "@/parts/entered";
+import { NumberEntry } from "@/parts/NumberEntry";
 import { Problem } from "@/parts/Problem";
 import { changeRun } from "../data";
 import classes from "./StepPanel.module.css";
 
+const LIMITS = { least: 1, most: 1_000, isWhole: true };
+
 export function Gate({ run, step }: { run: RunView; step: RunStepView }) {
-  const [entered, enter] = useState<number | null>(null);
-  const top = entered ?? step.top ?? run.top;
+  const [entered, enter] = useState<Entered>(step.top ?? run.top);
+  const problem = rangeProblem(entered, LIMITS);
+  const top = problem === null ? numberOf(entered) : null;
   const path = { run_id: run.id };
   const close = () => changeRun(async () => (await reopenStep({ path, body: { position: step.position }, throwOnError: true })).data);
   const approve = (count: number) =>
     changeRun(async () => (await approveStep({ path, body: { position: step.position, top: count }, throwOnError: true })).data);
   const opening = useMutation({
-    mutationFn: () => approve(top),
-    onSuccess: () => {
+    mutationFn: (count: number) => approve(count),
+    onSuccess: (_, count) => {
       const before = step.top;
-      tellDone(`The best ${top} of “${step.name}” go on.`, before === null ? close : () => approve(before));
+      tellDone(`The best ${count} of “${step.name}” go on.`, before === null ? close : () => approve(before));
     },
   });
-  const closing = useMutation({ mutationFn: close, onSuccess: () => tellDone("The gate is closed again. What was made behind it stays.", () => approve(step.top ?? top)) });
+  const closing = useMutation({ mutationFn: close, onSuccess: () => tellDone("The gate is closed again. What was made behind it stays.", () => approve(step.top ?? run.top)) });
   const isOpen = step.top !== null;
   const isOver = run.status === "stopped";
   return (
@@ -35,21 +40,13 @@ export function Gate({ run, step }: { run: RunView; step: RunStepView }) {
         <Text size="xs" className="quiet">{told(run, step)}</Text>
         {step.alive > 0 && !isOver && (
           <Group gap="xs" align="end" wrap="nowrap">
-            <NumberInput
-              aria-label="How many go on"
-              size="sm"
-              w={84}
-              min={1}
-              max={1000}
-              allowDecimal={false}
-              value={top}
-              onChange={(value) => typeof value === "number" && enter(value)}
-            />
-            <Button size="sm" flex={1} variant={isOpen ? "default" : "filled"} disabled={isOpen && top === step.top} loading={opening.isPending} onClick={() => opening.mutate()}>
+            <NumberEntry aria-label="How many go on" size="sm" w={84} min={LIMITS.least} max={LIMITS.most} allowDecimal={false} value={entered} error={problem !== null} change={enter} />
+            <Button size="sm" flex={1} variant={isOpen ? "default" : "filled"} disabled={top === null || top === step.top} loading={opening.isPending} onClick={() => top !== null && opening.mutate(top)}>
               {isOpen ? "Change" : "Let them on"}
             </Button>
           </Group>
         )}
+        {problem !== null && <Text size="xs" c="var(--mantine-color-error)">{problem}</Text>}
         {(opening.isError || closing.isError) && <Problem problem={opening.error ?? closing.error} />}
       </Stack>
     </div>

@@ -9,8 +9,7 @@ import classes from "./CandidateDrawer.module.css";
 export function Making({ id }: { id: string }) {
   const making = useQuery(makingQuery(id));
   const [shown, show] = useState(false);
-  if (making.isError) return <Problem problem={making.error} again={() => void making.refetch()} />;
-  if (!making.data) return <Skeleton h={120} />;
+  if (!making.data) return making.isError ? <Problem problem={making.error} again={() => void making.refetch()} /> : <Skeleton h={120} />;
   const { effect, workflow_version: version, properties, graph } = making.data;
   return (
     <div>

@@ -37,7 +37,7 @@ export function RunCard({ run }: { run: RunView }) {
 function Best({ run }: { run: RunView }) {
   const furthest = [...run.steps].reverse().find((step) => step.alive > 0);
   const found = useQuery({
-    queryKey: ["runs", "best", run.id, furthest?.position, furthest && Math.min(furthest.alive, SHOWN), furthest?.votes],
+    queryKey: ["best-of-run", run.id, furthest?.position, furthest && Math.min(furthest.alive, SHOWN), furthest?.votes],
     queryFn: async () => {
       const query = { position: furthest?.position, limit: SHOWN };
       return (await getRanking({ path: { run_id: run.id }, query, throwOnError: true })).data.candidates;

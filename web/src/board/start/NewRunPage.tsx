@@ -15,10 +15,14 @@ export function NewRunPage() {
   const effects = useQuery(effectsQuery);
   const [chosen, choose] = useState<string | null>(wished ?? null);
   const problem = pipelines.error ?? effects.error;
-  if (problem) return <><PageHead title="New run" /><Problem problem={problem} /></>;
-  if (!pipelines.data || !effects.data) return <><PageHead title="New run" /><Skeleton h={420} maw={760} /></>;
+  const again = () => void Promise.all([pipelines.refetch(), effects.refetch()]);
+  // What is known stays, with all that was typed, where it could not be read again.
+  if (!pipelines.data || !effects.data) {
+    return <><PageHead title="New run" />{problem ? <Problem problem={problem} again={again} /> : <Skeleton h={420} maw={760} />}</>;
+  }
   const alive = pipelines.data.filter((each) => each.archived_at === null);
   const pipeline = alive.find((each) => each.slug === (chosen ?? alive[0]?.slug));
+  const shown = pipeline ?? alive[0];
   return (
     <>
       <PageHead title="New run" text="It begins at once; every picture is paid for as it is begun." />
@@ -26,9 +30,8 @@ export function NewRunPage() {
       {alive.length === 0 && (
         <EmptyState icon={IconRoute} title="No pipelines yet" text="Apply one from a terminal: comfyfleet pipelines apply pipeline.yaml" />
       )}
-      {(pipeline ?? alive[0]) && (
-        <RunForm key={(pipeline ?? alive[0])?.id} pipelines={alive} pipeline={(pipeline ?? alive[0])!} effects={effects.data} choose={choose} />
-      )}
+      {/* By its slug: a newer version must not empty the form either. */}
+      {shown && <RunForm key={shown.slug} pipelines={alive} pipeline={shown} effects={effects.data} choose={choose} />}
     </>
   );
 }

@@ -25,7 +25,6 @@ function Table({ run, position }: { run: RunView; position: number }) {
   const ballot = useMemo(() => new Ballot(wireOf(run.id, position)), [run.id, position]);
   const state = useSyncExternalStore(ballot.watch, ballot.read);
   useEffect(() => {
-    ballot.reopen();
     void ballot.begin();
     const leave = () => ballot.close();
     window.addEventListener("pagehide", leave);
@@ -43,7 +42,11 @@ function Table({ run, position }: { run: RunView; position: number }) {
         <Button variant="default" leftSection={<IconArrowBackUp size={16} />} disabled={!state.held} onClick={() => ballot.undo()}>Undo</Button>
         <Button variant="default" disabled={!state.pair} onClick={() => ballot.skip()}>Skip</Button>
       </PageHead>
-      {state.problem !== null && <Problem problem={state.problem} again={() => void ballot.begin()} />}
+      {(state.problem ?? state.sendProblem) !== null && (
+        <Problem problem={state.problem ?? state.sendProblem} again={state.problem !== null || state.unsent > 0 ? () => ballot.again() : undefined}>
+          {state.unsent > 0 && <Text size="sm">{state.unsent === 1 ? "One vote is" : `${state.unsent} votes are`} not sent yet.</Text>}
+        </Problem>
+      )}
       {state.pair === null && !state.isLoading && state.problem === null && (
         <EmptyState icon={IconScale} title="There are no two to compare" text="Come back when this step has made more.">
           <Button component={Link} to={`/runs/${run.id}`} variant="default">Back to the run</Button>
