@@ -3,7 +3,7 @@ import { NumberInput, Select, SimpleGrid, Skeleton, Stack, Switch, Text, Textare
 import type { ReactNode } from "react";
 import { adminGetWorkflow, adminGetWorkflows, type PropertyView } from "@/client";
 import { PropertyForm } from "@/parts/PropertyForm";
-import { firstValues, isMedia, type Value } from "@/parts/properties";
+import { firstValues, isMedia, problemsOf, type Value } from "@/parts/properties";
 import { Panel } from "../parts/Panel";
 import { useRead } from "../parts/reading";
 import { FormPreview } from "./FormPreview";
@@ -57,7 +57,7 @@ function Fix({ property, value, fix, assets }: { property: PropertyView; value: 
       {fixed && (
         <div style={{ paddingInlineStart: "3rem", paddingTop: "0.5rem" }}>
           {media ? <Select aria-label={`File for ${property.label || property.name}`} data={assets} value={String(value)} onChange={(next) => fix(next ?? undefined)} />
-            : <PropertyForm properties={[{ ...property, label: `${property.label || property.name}, fixed` }]} values={{ [property.name]: value }} change={(_, next) => fix(next ?? "")} />}
+            : <PropertyForm properties={[{ ...property, label: `${property.label || property.name}, fixed` }]} values={{ [property.name]: value }} problems={problemsOf([property], { [property.name]: value })} change={(_, next) => fix(next ?? "")} />}
         </div>
       )}
     </div>

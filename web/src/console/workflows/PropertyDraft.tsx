@@ -1,10 +1,10 @@
-import { ActionIcon, Badge, Checkbox, Collapse, Group, NumberInput, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { ActionIcon, Badge, Checkbox, Collapse, Group, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconChevronDown } from "@tabler/icons-react";
+import { numberOf } from "@/parts/entered";
+import { NumberEntry } from "@/parts/NumberEntry";
 import { isMedia } from "@/parts/properties";
 import { whereOf, type Draft } from "./drafts";
-
-const orNull = (value: number | string) => (value === "" ? null : Number(value));
 
 /** One property: whether users may set it, how it is called, what it allows. */
 export function PropertyDraft({ draft, change }: { draft: Draft; change: (change: Partial<Draft>) => void }) {
@@ -37,10 +37,10 @@ export function PropertyDraft({ draft, change }: { draft: Draft; change: (change
           {draft.type === "text" && <TextInput label="Default" value={String(draft.default ?? "")} onChange={(event) => change({ default: event.currentTarget.value })} />}
           {number && (
             <SimpleGrid cols={{ base: 2, xs: 4 }} spacing="sm">
-              <NumberInput label="Default" value={typeof draft.default === "number" ? draft.default : ""} onChange={(value) => change({ default: orNull(value) })} />
-              <NumberInput label="Least" value={draft.minimum ?? ""} onChange={(value) => change({ minimum: orNull(value) })} />
-              <NumberInput label="Most" value={draft.maximum ?? ""} onChange={(value) => change({ maximum: orNull(value) })} />
-              <NumberInput label="Step" value={draft.step ?? ""} onChange={(value) => change({ step: orNull(value) })} />
+              <NumberEntry label="Default" value={typeof draft.default === "number" ? draft.default : null} change={(value) => change({ default: numberOf(value) })} />
+              <NumberEntry label="Least" value={draft.minimum} change={(value) => change({ minimum: numberOf(value) })} />
+              <NumberEntry label="Most" value={draft.maximum} change={(value) => change({ maximum: numberOf(value) })} />
+              <NumberEntry label="Step" value={draft.step} change={(value) => change({ step: numberOf(value) })} />
             </SimpleGrid>
           )}
           <Group>
