@@ -31,7 +31,7 @@ export function useOrder(effect: OfferView) {
     const announced = (await announce({ body, throwOnError: true })).data;
     const fileId = announced.file.id;
     const renew = async () => (await renewUpload({ path: { file_id: fileId }, throwOnError: true })).data.upload;
-    const fresh = { file, fileId, id: null, upload: announced.upload, arrived: new Map<number, string>(), renew };
+    const fresh = { file, fileId, id: null, upload: announced.upload, signedAt: Date.now(), arrived: new Map<number, string>(), renew };
     begun.current.set(property.name, fresh);
     return fresh;
   }

@@ -54,7 +54,7 @@ const file = new Blob(["abcdefghij"]);
 
 function begun(): Sending {
   let generation = 1;
-  return { upload: urls(1), arrived: new Map(), renew: () => Promise.resolve(urls((generation += 1))) };
+  return { upload: urls(1), signedAt: Date.now(), arrived: new Map(), renew: () => Promise.resolve(urls((generation += 1))) };
 }
 
 const send = (sending: Sending, signal = new AbortController().signal) => sendFile(file, sending, () => undefined, signal);
@@ -78,6 +78,13 @@ describe("a file in parts", () => {
       { number: 1, etag: "etag of /1?signed=1" }, { number: 2, etag: "etag of /2?signed=2" }, { number: 3, etag: "etag of /3?signed=2" },
     ]);
     expect(asked).toEqual(["/1?signed=1", "/2?signed=1", "/2?signed=2", "/3?signed=2"]);
+  });
+
+  it("takes fresh URLs before the first ones expire", async () => {
+    const sending = begun();
+    vi.setSystemTime(Date.now() + 500_000);
+    expect(await send(sending)).toHaveLength(3);
+    expect(asked).toEqual(["/1?signed=2", "/2?signed=2", "/3?signed=2"]);
   });
 
   it("is refused where a fresh URL is refused, too", async () => {

@@ -4,11 +4,13 @@ import type { RequestView, UploadView } from "@/client";
 
 export type Sent = { number: number; etag: string };
 /** An upload that has begun. What arrived stays known here: another try goes on where the last one stopped. */
-export type Sending = { upload: UploadView; arrived: Map<number, string>; renew: () => Promise<UploadView> };
+export type Sending = { upload: UploadView; signedAt: number; arrived: Map<number, string>; renew: () => Promise<UploadView> };
 // The browser sets this one itself, and complains about anybody else who does.
 const ITS_OWN = "content-length";
 const TRIES_MAX = 3;
 const AGAIN_MS = 1_000;
+// Of a URL's life. A store that refuses an old one may hang up before the refusal is read.
+const OLD = 0.5;
 
 export const INTERRUPTED = "upload_interrupted";
 export const STOPPED = "upload_stopped";
@@ -46,16 +48,14 @@ export async function sendFile(file: Blob, sending: Sending, told: (fraction: nu
 async function sendSteadily(sending: Sending, index: number, piece: Blob, told: (bytes: number) => void, signal: AbortSignal): Promise<string> {
   let renewed = false;
   for (let attempt = 1; ; attempt += 1) {
-    const request = sending.upload.requests[index];
-    if (!request) throw interrupted();
     try {
-      return await sendOnce(request, piece, told, signal);
+      return await sendOnce(await freshRequest(sending, index), piece, told, signal);
     } catch (problem) {
       if (signal.aborted) throw stopped();
       if (codeOf(problem) === EXPIRED && !renewed) {
         // A large file takes longer than its URLs live. Refused with a fresh one, it is refused for good.
         renewed = true;
-        sending.upload = await sending.renew();
+        await renew(sending);
       } else if (attempt >= TRIES_MAX || codeOf(problem) !== INTERRUPTED) {
         throw problem;
       } else {
@@ -63,6 +63,19 @@ async function sendSteadily(sending: Sending, index: number, piece: Blob, told: 
       }
     }
   }
+}
+
+async function freshRequest(sending: Sending, index: number): Promise<RequestView> {
+  const life = sending.upload.requests[index]?.expires_in_s ?? 0;
+  if (Date.now() - sending.signedAt > life * 1_000 * OLD) await renew(sending);
+  const request = sending.upload.requests[index];
+  if (!request) throw interrupted();
+  return request;
+}
+
+async function renew(sending: Sending): Promise<void> {
+  sending.upload = await sending.renew();
+  sending.signedAt = Date.now();
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
