@@ -1,4 +1,4 @@
-"""What comes between: somebody leaves, a session ends, a network is open to all, an upload breaks off, a page is stale."""
+"""What comes between: somebody leaves, a session ends, a line is not encrypted, an upload breaks, a page is stale."""
 
 import re
 import struct
