@@ -160,6 +160,7 @@ class Reader:
     def __init__(self, lines: AsyncIterator[str]) -> None:
         self._lines = lines
         self.read: list[Read] = []
+        self.pings = 0
 
     async def next(self) -> Read | None:
         """None: the stream has ended."""
@@ -169,6 +170,8 @@ class Reader:
                 if line and not line.startswith(":"):
                     name, _, value = line.partition(": ")
                     fields[name] = value
+                elif fields.get("event") == "ping":
+                    self.pings, fields = self.pings + 1, {}
                 elif fields:
                     found = Read(fields["event"], json.loads(fields["data"]), fields.get("id"))
                     self.read.append(found)

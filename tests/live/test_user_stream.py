@@ -2,6 +2,8 @@
 
 import pytest
 
+from comfyfleet.api.crediting import credit
+from comfyfleet.audit import Actor
 from tests.api.asking import at
 from tests.api.ordering import Studio
 from tests.builders import Member, a_member
@@ -79,6 +81,35 @@ async def test_what_is_ordered_and_begun_shows_at_once(replica: Replica, monkeyp
         await studio.relay()
         assert (await reader.until("queue", job_id=waits)).data["position"] == 1
         assert (await studio.job(waits))["queue"]["position"] == 1
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_tokens_that_were_added_are_told_to_their_owner(replica: Replica, stage: Stage, owner: Member) -> None:
+    await stage.job_of(owner)
+    async with reading(replica, owner) as reader:
+        await reader.until("status")
+        stranger = await a_member(replica.house)
+        for each in (stranger, owner):
+            await credit(replica.house, each.tenant, each.user.id, 5, "pay-1", actor=Actor("cli", "test"))
+        await reader.until("wallet")
+    assert [each.event for each in reader.read].count("wallet") == 1
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+async def test_a_stream_says_that_it_lives(
+    replica: Replica, stage: Stage, owner: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an event: browsers show no comments."""
+    monkeypatch.setattr("comfyfleet.live.watch.PING_EVERY_S", 0.0)
+    job_id = await stage.job_of(owner)
+    await stage.worker.lease(replica)
+    async with reading(replica, owner) as reader:
+        await reader.until("status", job_id=str(job_id), status="processing")
+        await stage.worker.report(replica, job_id, 1)
+        await reader.until("progress")
+        await stage.worker.report(replica, job_id, 2)
+        await reader.until("progress", value=2)
+    assert reader.pings > 0
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

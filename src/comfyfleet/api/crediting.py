@@ -28,5 +28,6 @@ async def credit(
             signer=house.chain,
         )
         wallet = await ledger.get_wallet(tx, user_id)
+    house.live.credited(user_id)
     transaction = TransactionView.model_validate(receipt.transaction)
     return CreditView(transaction=transaction, balance=wallet.balance, replayed=receipt.replayed)

@@ -16,7 +16,7 @@ from comfyfleet.kernel.ids import JobId, RunId, UserId, new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.live.hub import Hub
 from comfyfleet.live.link import Link
-from comfyfleet.live.model import PROGRESS, Followed, Progress, Replica
+from comfyfleet.live.model import PROGRESS, WALLET, Followed, Progress, Replica
 from comfyfleet.live.outbox import Outbox, Send
 from comfyfleet.live.progress import says_the_same, standing
 from comfyfleet.live.replicas import ReplicaSigner, announce_replica, remove_replica
@@ -93,6 +93,10 @@ class Live:
         """A job was made, began or ended. Nothing is lost without this: those who watch look every two seconds."""
         self.hub.changed([job_id] if user_id is None else [job_id, user_id])
         self.states.hint(job_id)
+
+    def credited(self, user_id: UserId) -> None:
+        """Whoever looks at this wallet looks again."""
+        self.hub.report(user_id, WALLET, _encode({}))
 
     def changed_runs(self, run_ids: Collection[RunId], *, user_id: UserId | None = None) -> None:
         """Something of these runs may be new. `user_id`: whose, of one that was made just now."""

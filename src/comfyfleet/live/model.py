@@ -11,6 +11,7 @@ from comfyfleet.kernel.ids import JobId, TenantId, UserId
 PREVIEW = "preview"
 PROGRESS, NODE = "progress", "node"
 STANDING = frozenset({PROGRESS, NODE})
+WALLET = "wallet"
 # A job is seldom heard of by more than two or three processes.
 ORIGINS_MAX = 16
 CURSOR_CHARS_MAX = 500

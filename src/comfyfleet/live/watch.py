@@ -18,7 +18,8 @@ from comfyfleet.live.subscription import Subscription
 
 # A revoked credential must not go on listening.
 CHECK_EVERY_S = 3.0
-# A proxy gives up on a connection on which nothing comes.
+# A proxy gives up on a connection on which nothing comes. An event and no comment: a browser shows comments to nobody,
+# and a page that hears nothing cannot tell a quiet server from a dead connection.
 PING_EVERY_S = 15.0
 PING = "ping"
 StillValid = Callable[[], Awaitable[bool]]
@@ -136,7 +137,7 @@ class Watchman:
             self._asking = asyncio.create_task(self._ask())
         if now - self._pinged_at >= PING_EVERY_S:
             self._pinged_at = now
-            yield Told(PING, "")
+            yield Told(PING, json.dumps({}))
 
     async def _ask(self) -> None:
         with suppress(DatabaseUnavailable):  # asked again in a moment

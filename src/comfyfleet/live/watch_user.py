@@ -9,7 +9,18 @@ from comfyfleet.db import Database
 from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.kernel.ids import JobId, RunId, TenantId, UserId
 from comfyfleet.live.live import Live
-from comfyfleet.live.model import STAGE_OVER, Cursor, Event, Followed, JobState, Told, Waiting
+from comfyfleet.live.model import (
+    NODE,
+    PROGRESS,
+    STAGE_OVER,
+    WALLET,
+    Cursor,
+    Event,
+    Followed,
+    JobState,
+    Told,
+    Waiting,
+)
 from comfyfleet.live.runs import RunState, newest_runs, read_runs
 from comfyfleet.live.states import newest_jobs
 from comfyfleet.live.subscription import Subscription
@@ -21,7 +32,7 @@ LIST_AGAIN_S = 0.25  # however many jobs are made meanwhile
 NEWEST = 200
 NEWEST_RUNS = 50
 RUNS_AGAIN_S = 0.1  # however many of its jobs end meanwhile
-KINDS = frozenset({"progress", "node"})
+KINDS = frozenset({PROGRESS, NODE, WALLET})
 # A job that ended may be committed a little later than the time that stands in it.
 MARGIN = timedelta(seconds=5)
 MARK_CHARS_MAX = 40
@@ -179,7 +190,7 @@ class UserStream:
             yield Told("gap", as_json({"reason": "the reader was too slow"}))
         if cursor.admits(event):
             cursor.pass_by(event)
-            yield Told(event.kind, told_event(event))
+            yield Told(event.kind, as_json({}) if event.kind == WALLET else told_event(event))
 
     def _move(self, state: JobState) -> Iterator[Told]:
         job_id = state.job_id

@@ -1,5 +1,5 @@
 /** One stream of events a tab. Where it is not up, pages poll every two seconds instead. */
-import { useEffect, useEffectEvent, useSyncExternalStore } from "react";
+import { useEffect, useEffectEvent, useRef, useSyncExternalStore } from "react";
 import { queries } from "./queries";
 import { checkSession } from "./session";
 
@@ -9,10 +9,15 @@ const AGAIN_MS_MIN = 500;
 const AGAIN_MS_MAX = 8_000;
 // A server that restarts is back before anybody needs to be told.
 const LOST_AFTER_MS = 1_500;
+// The server says something every 15 s; a connection on which nothing comes may be dead without anybody having noticed.
+const SILENT_MS_MAX = 40_000;
+const SIGNS_OF_LIFE = ["ping", "status"];
+// A browser has six connections to a server without HTTP/2, for all its tabs together.
+const HIDDEN_MS_MAX = 60_000;
 
 type Handler = (data: unknown) => void;
 
-class Live {
+export class Live {
   private url: string | null = null;
   private source: EventSource | null = null;
   private state: Connection = "off";
@@ -20,6 +25,10 @@ class Live {
   private failures = 0;
   private again: number | undefined;
   private doubt: number | undefined;
+  private silence: number | undefined;
+  private hidden: number | undefined;
+  private isResting = false;
+  private wasAway = false;
   private readonly handlers = new Map<string, Set<Handler>>();
   private readonly watchers = new Set<() => void>();
 
@@ -27,12 +36,17 @@ class Live {
     if (this.url === url) return;
     this.stop();
     this.url = url;
+    document.addEventListener("visibilitychange", this.seen);
     this.open();
+    this.seen();
   }
 
   stop(): void {
     this.url = null;
     this.close();
+    document.removeEventListener("visibilitychange", this.seen);
+    window.clearTimeout(this.hidden);
+    this.isResting = this.wasAway = false;
     window.clearTimeout(this.doubt);
     this.doubt = undefined;
     this.move("off");
@@ -74,34 +88,65 @@ class Live {
 
   private reopen(): void {
     if (this.url === null) return;
+    // What happens between two streams is told by neither.
+    this.wasAway = true;
     this.close();
     this.open();
   }
 
   private open(): void {
-    if (this.url === null) return;
+    if (this.url === null || this.isResting) return;
     if (this.state === "off") this.move("connecting");
     const source = new EventSource(this.previewsWanted > 0 ? `${this.url}?previews=true` : this.url);
     this.source = source;
     source.onopen = () => this.opened();
     source.onerror = () => this.failed(source);
     for (const name of this.handlers.keys()) source.addEventListener(name, this.heard);
+    for (const name of SIGNS_OF_LIFE) source.addEventListener(name, () => this.listen(source));
+    this.listen(source);
+  }
+
+  private listen(source: EventSource): void {
+    window.clearTimeout(this.silence);
+    this.silence = window.setTimeout(() => this.failed(source), SILENT_MS_MAX);
+  }
+
+  /** A tab that nobody looks at gives its connection back. */
+  private readonly seen = (): void => {
+    window.clearTimeout(this.hidden);
+    if (document.visibilityState === "hidden") this.hidden = window.setTimeout(() => this.rest(), HIDDEN_MS_MAX);
+    else if (this.isResting) this.wake();
+  };
+
+  private rest(): void {
+    this.isResting = true;
+    this.close();
+    window.clearTimeout(this.doubt);
+    this.doubt = undefined;
+    this.move("connecting");
+  }
+
+  private wake(): void {
+    this.isResting = false;
+    this.failures = 0;
+    this.reopen();
   }
 
   private close(): void {
     window.clearTimeout(this.again);
+    window.clearTimeout(this.silence);
     this.source?.close();
     this.source = null;
   }
 
   private opened(): void {
-    const wasAway = this.failures > 0;
     this.failures = 0;
     window.clearTimeout(this.doubt);
     this.doubt = undefined;
     this.move("live");
     // What happened meanwhile was told to nobody.
-    if (wasAway) void queries.invalidateQueries();
+    if (this.wasAway) void queries.invalidateQueries();
+    this.wasAway = false;
   }
 
   private failed(source: EventSource): void {
@@ -147,6 +192,17 @@ export function usePolling(everyMs: number = POLL_MS): number | false {
 export function useLive<T>(name: string, handler: (data: T) => void): void {
   const hear = useEffectEvent((data: unknown) => handler(data as T));
   useEffect(() => live.on(name, (data) => hear(data)), [name]);
+}
+
+/** `act`, once for all that happens within a moment, and not later for more of it: a busy run never pauses. */
+export function useSoon(act: () => void, afterMs: number): () => void {
+  const due = useRef<number | undefined>(undefined);
+  return () => {
+    due.current ??= window.setTimeout(() => {
+      due.current = undefined;
+      act();
+    }, afterMs);
+  };
 }
 
 export function usePreviews(): void {

@@ -5,12 +5,17 @@ import { getSession, logIn, logOut } from "@/client";
 import { client } from "@/client/client.gen";
 import type { MeView } from "@/client";
 import { queries } from "./queries";
+import { belongTo, forgetAll } from "./tabMemory";
 
 export type Me = MeView;
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
-  queryFn: async () => (await getSession({ throwOnError: true })).data.me,
+  queryFn: async () => {
+    const { me } = (await getSession({ throwOnError: true })).data;
+    if (me) belongTo(me.user_id);
+    return me;
+  },
   staleTime: Infinity,
 });
 
@@ -37,6 +42,7 @@ export async function signIn(email: string, password: string): Promise<string | 
 
 export async function signOut(): Promise<void> {
   await logOut({ throwOnError: true });
+  forgetAll();
   // Everything that is kept in memory belongs to somebody who has left.
   location.assign("/");
 }
@@ -59,6 +65,8 @@ export function sessionEnded(): Promise<void> {
   return waiting.over;
 }
 
+export const hasSessionEnded = () => waiting !== null;
+
 export function sessionRestored(): void {
   waiting?.end();
   waiting = null;
@@ -71,7 +79,7 @@ export function useSessionEnded(): boolean {
       watchers.add(changed);
       return () => watchers.delete(changed);
     },
-    () => waiting !== null,
+    hasSessionEnded,
   );
 }
 

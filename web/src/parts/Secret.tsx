@@ -1,5 +1,6 @@
-import { Alert, Button, Code, CopyButton, Group, Text } from "@mantine/core";
+import { Alert, Button, Code, Group, Text } from "@mantine/core";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
+import { useCopy } from "./copying";
 
 /** Something to copy now, because it is not shown again. */
 export function Secret({ value, text }: { value: string; text: string }) {
@@ -14,13 +15,10 @@ export function Secret({ value, text }: { value: string; text: string }) {
 }
 
 export function Copy({ value, label = "Copy" }: { value: string; label?: string }) {
+  const { copied, copy } = useCopy(value);
   return (
-    <CopyButton value={value} timeout={2_000}>
-      {({ copied, copy }) => (
-        <Button variant="default" size="compact-md" onClick={copy} leftSection={copied ? <IconCheck size={15} /> : <IconCopy size={15} />}>
-          <Text span inherit>{copied ? "Copied" : label}</Text>
-        </Button>
-      )}
-    </CopyButton>
+    <Button variant="default" size="compact-md" onClick={copy} leftSection={copied ? <IconCheck size={15} /> : <IconCopy size={15} />}>
+      <Text span inherit>{copied ? "Copied" : label}</Text>
+    </Button>
   );
 }

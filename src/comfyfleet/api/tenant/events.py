@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import structlog
 from fastapi import APIRouter, Depends, Header, Request, Response
-from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
+from fastapi.sse import format_sse_event
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Send
 from starlette.types import Scope as AsgiScope
@@ -65,11 +65,7 @@ class _Stalled(Exception):
 
 async def _framed(told: AsyncGenerator[Told, None]) -> AsyncGenerator[bytes, None]:
     async for each in told:
-        yield (
-            format_sse_event(data_str=each.data, event=each.event, id=each.id)
-            if each.event != live.PING
-            else KEEPALIVE_COMMENT
-        )
+        yield format_sse_event(data_str=each.data, event=each.event, id=each.id)
 
 
 @router.get("/ai-jobs/{job_id}/events", response_class=LiveResponse, responses={**STREAM, **OVER})
@@ -99,7 +95,7 @@ async def user_events(
     caller: Reader, house: TheHouse, request: Request, previews: bool = False, last_event_id: LastEventId = None
 ) -> Response:
     """All of one's own jobs as they happen: each `status`, `queue`, `progress` and `node`, and `preview` on request;
-    and one's runs: a `run` with its counts whenever one of them changes.
+    and one's runs: a `run` with its counts whenever one of them changes; and `wallet`, when tokens were added.
 
     Begins with where the active ones stand; with `Last-Event-ID`, also those that ended since."""
     home = home_of(caller)

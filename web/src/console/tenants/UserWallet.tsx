@@ -4,6 +4,7 @@ import { useState, type FormEvent } from "react";
 import { adminCreditWallet, adminGetUserWallet, type TransactionView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { tellDone } from "@/parts/ConfirmAction";
+import { newId } from "@/parts/newId";
 import { Problem } from "@/parts/Problem";
 import { Tokens, tokensText } from "@/parts/Tokens";
 import { Listing, type Column } from "@/parts/Listing";
@@ -22,11 +23,11 @@ export function UserWallet({ tenantId, userId }: { tenantId: string; userId: str
   const found = useRead(["wallet", userId], () => adminGetUserWallet({ path: { tenant_id: tenantId, user_id: userId }, query: { limit: 20 }, throwOnError: true }));
   const [amount, setAmount] = useState<number | string>(100);
   // One id a payment: the same one sent twice moves tokens once.
-  const [payment, setPayment] = useState(() => `console-${crypto.randomUUID()}`);
+  const [payment, setPayment] = useState(() => `console-${newId()}`);
   const credit = useMutation({
     mutationFn: then(() => adminCreditWallet({ path: { tenant_id: tenantId }, body: { user_id: userId, amount: Number(amount), provider_transaction_id: payment }, throwOnError: true })),
     onSuccess: () => {
-      setPayment(`console-${crypto.randomUUID()}`);
+      setPayment(`console-${newId()}`);
       tellDone(`${tokensText(Number(amount))} credited.`);
     },
   });

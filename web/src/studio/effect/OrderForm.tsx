@@ -2,6 +2,7 @@ import { Alert, Button, Group, Progress, Stack, Text } from "@mantine/core";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
+import { faultOf, sentenceOf } from "@/app/errors";
 import type { OfferView } from "@/client";
 import { PropertyForm } from "@/parts/PropertyForm";
 import { isMedia, problemsOf, type Value } from "@/parts/properties";
@@ -9,8 +10,10 @@ import { Tokens } from "@/parts/Tokens";
 import { useInstallation } from "../installation";
 import { FileField } from "./FileField";
 import { recallForm, rememberForm } from "./formMemory";
+import { LeaveQuestion } from "./LeaveQuestion";
 import { useOrder, type Files, type Stage } from "./order";
 import { OrderProblem } from "./OrderProblem";
+import { STOPPED } from "./send";
 
 function changed<T>(known: Record<string, T>, name: string, value: T | undefined): Record<string, T> {
   const others = Object.entries(known).filter(([each]) => each !== name);
@@ -23,7 +26,7 @@ export function OrderForm({ effect }: { effect: OfferView }) {
   const [values, setValues] = useState(() => recallForm(effect.slug, effect.properties));
   const [files, setFiles] = useState<Files>({});
   const [problems, setProblems] = useState<Record<string, string>>({});
-  const order = useOrder(effect, (job) => void navigate({ to: "/jobs/$jobId", params: { jobId: job.id } }));
+  const order = useOrder(effect);
 
   function change(name: string, value: Value) {
     const next = { ...values, [name]: value };
@@ -46,9 +49,12 @@ export function OrderForm({ effect }: { effect: OfferView }) {
       ...Object.fromEntries(missing.map((each) => [each.name, problems[each.name] ?? `Choose ${each.type === "video" ? "a clip" : "a picture"} first.`])),
     };
     setProblems(found);
-    if (Object.keys(found).length === 0) order.mutate({ values, files });
+    if (Object.keys(found).length > 0) return;
+    // Told to this very call, and so to nobody who has left.
+    order.mutate({ values, files }, { onSuccess: (job) => void navigate({ to: "/jobs/$jobId", params: { jobId: job.id } }) });
   }
   const busy = order.isPending;
+  const wasStopped = faultOf(order.error).code === STOPPED;
   return (
     <form noValidate onSubmit={(event: FormEvent) => { event.preventDefault(); start(); }}>
       <Stack gap="lg">
@@ -72,8 +78,9 @@ export function OrderForm({ effect }: { effect: OfferView }) {
             />
           )}
         />
-        {order.isError && !busy && <OrderProblem problem={order.error} again={start} />}
+        {order.isError && !busy && (wasStopped ? <Text size="sm" role="status">{sentenceOf(order.error)}</Text> : <OrderProblem problem={order.error} again={start} />)}
         {busy && <Going stage={order.stage} stop={order.stop} />}
+        <LeaveQuestion uploading={order.stage.name === "sending" || order.stage.name === "checking"} />
         <Button type="submit" size="md" loading={busy} disabled={effect.unavailable_because !== null} leftSection={<IconPlayerPlay size={18} />}>
           <Group gap={8}>Start <Text span inherit fw={500}>· <Tokens amount={effect.credits_cost} /></Text></Group>
         </Button>

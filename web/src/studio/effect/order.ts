@@ -1,57 +1,82 @@
 /** From chosen files and values to a job: upload, make it known, order. What succeeded is not done twice. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useRef, useState } from "react";
-import { announceFile, announceVideo, confirmFile, createJob, createVideo, type JobView, type OfferView } from "@/client";
-import { getWalletQueryKey } from "@/client/@tanstack/react-query.gen";
+import { useEffect, useRef, useState } from "react";
+import { faultOf, isPassing } from "@/app/errors";
+import { announceFile, announceVideo, confirmFile, createJob, createVideo, renewUpload, type OfferView } from "@/client";
+import { newId } from "@/parts/newId";
 import { sentValues, type Property, type Values } from "@/parts/properties";
+import { walletMoved } from "../wallet/useWallet";
 import { typeOf } from "./checkFile";
-import { sendFile } from "./send";
+import { INTERRUPTED, sendFile, STOPPED, stopped, type Sending } from "./send";
 import { primaryOf } from "./takes";
 
 export type Stage = { name: "ready" } | { name: "sending"; label: string; fraction: number } | { name: "checking" } | { name: "ordering" };
 export type Files = Record<string, File>;
-type Kept = { file: File; id: string };
+type Begun = Sending & { file: File; fileId: string; id: string | null };
 
-export function useOrder(effect: OfferView, done: (job: JobView) => void) {
+/** Who leaves the page stops it. What to do with the job says whoever calls `mutate`: only they know if they still wait. */
+export function useOrder(effect: OfferView) {
   const [stage, setStage] = useState<Stage>({ name: "ready" });
-  const uploaded = useRef(new Map<string, Kept>());
+  const begun = useRef(new Map<string, Begun>());
   const orderKey = useRef({ said: "", key: "" });
   const stop = useRef(new AbortController());
   const queries = useQueryClient();
+  useEffect(() => () => stop.current.abort(), []);
 
-  async function upload(property: Property, file: File): Promise<string> {
-    const kept = uploaded.current.get(property.name);
-    if (kept?.file === file) return kept.id;
-    const primary = property === primaryOf(effect.properties);
+  async function begin(property: Property, file: File): Promise<Begun> {
+    const known = begun.current.get(property.name);
+    if (known?.file === file) return known;
     const body = { name: file.name || "file", mime_type: typeOf(file), size: file.size };
-    const announced = (await (primary ? announceVideo : announceFile)({ body, throwOnError: true })).data;
+    const announce = property === primaryOf(effect.properties) ? announceVideo : announceFile;
+    const announced = (await announce({ body, throwOnError: true })).data;
+    const fileId = announced.file.id;
+    const renew = async () => (await renewUpload({ path: { file_id: fileId }, throwOnError: true })).data.upload;
+    const fresh = { file, fileId, id: null, upload: announced.upload, signedAt: Date.now(), arrived: new Map<number, string>(), renew };
+    begun.current.set(property.name, fresh);
+    return fresh;
+  }
+
+  async function upload(property: Property, file: File, signal: AbortSignal): Promise<string> {
+    const sending = await begin(property, file);
+    if (sending.id !== null) return sending.id;
     const tell = (fraction: number) => setStage({ name: "sending", label: file.name, fraction });
     tell(0);
-    const parts = await sendFile(file, announced.upload, tell, stop.current.signal);
+    const parts = await sendFile(file, sending, tell, signal);
     setStage({ name: "checking" });
-    const fileId = announced.file.id;
-    const id = primary
-      ? (await createVideo({ body: { original_file_id: fileId, parts }, throwOnError: true })).data.id
-      : (await confirmFile({ path: { file_id: fileId }, body: { parts }, throwOnError: true })).data.id;
-    uploaded.current.set(property.name, { file, id });
-    return id;
+    sending.id = property === primaryOf(effect.properties)
+      ? (await createVideo({ body: { original_file_id: sending.fileId, parts }, throwOnError: true })).data.id
+      : (await confirmFile({ path: { file_id: sending.fileId }, body: { parts }, throwOnError: true })).data.id;
+    return sending.id;
+  }
+
+  async function uploadOrForget(property: Property, file: File, signal: AbortSignal): Promise<string> {
+    try {
+      return await upload(property, file, signal);
+    } catch (problem) {
+      // Refused, and not only broken off: the next try begins anew.
+      if (!isPassing(problem) && ![INTERRUPTED, STOPPED].includes(faultOf(problem).code)) begun.current.delete(property.name);
+      throw problem;
+    }
   }
 
   /** The same order gets the same key: sent twice, it is one job and one price. */
   function keyFor(said: string): string {
-    if (orderKey.current.said !== said) orderKey.current = { said, key: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}` };
+    if (orderKey.current.said !== said) orderKey.current = { said, key: newId() };
     return orderKey.current.key;
   }
 
   const mutation = useMutation({
     mutationFn: async ({ values, files }: { values: Values; files: Files }) => {
       stop.current = new AbortController();
+      const { signal } = stop.current;
       const properties: Record<string, unknown> = sentValues(effect.properties, values);
       let videoId: string | null = null;
       for (const property of effect.properties) {
         const file = files[property.name];
         if (!file) continue;
-        const id = await upload(property, file);
+        const id = await uploadOrForget(property, file, signal);
+        // Whoever stopped it or left while the server looked at the file wants no job either.
+        if (signal.aborted) throw stopped();
         if (property.is_primary_input) videoId = id;
         else properties[property.name] = id;
       }
@@ -60,11 +85,10 @@ export function useOrder(effect: OfferView, done: (job: JobView) => void) {
       const body = { ...order, idempotency_key: keyFor(JSON.stringify(order)) };
       return (await createJob({ body, throwOnError: true })).data;
     },
-    onSuccess: (job) => {
+    onSuccess: () => {
       // The next order is another one, however alike.
       orderKey.current = { said: "", key: "" };
-      void queries.invalidateQueries({ queryKey: getWalletQueryKey() });
-      done(job);
+      walletMoved(queries);
     },
     onSettled: () => setStage({ name: "ready" }),
   });

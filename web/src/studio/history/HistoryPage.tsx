@@ -1,9 +1,10 @@
 import { Button, Group, Select, Skeleton, Stack, Text } from "@mantine/core";
-import { IconHistory, IconSparkles } from "@tabler/icons-react";
+import { IconHistory, IconMoodEmpty, IconSparkles } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { faultOf } from "@/app/errors";
 import type { JobStatus } from "@/client";
-import { getOffersOptions } from "@/client/@tanstack/react-query.gen";
+import { getOfferOptions, getOffersOptions } from "@/client/@tanstack/react-query.gen";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
@@ -24,11 +25,15 @@ export function HistoryPage() {
   const navigate = useNavigate();
   const offers = useQuery({ ...getOffersOptions({ query: { limit: 100 } }), staleTime: 60_000 });
   const effects = offers.data?.effects ?? [];
+  // By its own address: it may stand far behind the first hundred, or be offered no more.
+  const chosen = useQuery({ ...getOfferOptions({ path: { effect_slug: filters.effect ?? "" } }), enabled: filters.effect !== undefined, staleTime: 60_000 });
   const names = new Map(effects.map((each) => [each.slug, each.name]));
   const status = STATUSES.some((each) => each.value === filters.status) ? filters.status : undefined;
-  const history = useHistory({ status, effect_id: effects.find((each) => each.slug === filters.effect)?.id });
+  // Until it is known, nothing is listed: everything would be something else than what was asked for.
+  const history = useHistory({ status, effect_id: chosen.data?.id }, filters.effect === undefined || chosen.data !== undefined);
   const filtered = status !== undefined || filters.effect !== undefined;
   const filter = (change: Filters) => void navigate({ to: "/history", search: { ...filters, ...change } as never, replace: true });
+  const everything = <Button variant="light" onClick={() => void navigate({ to: "/history", search: {} as never })}>Show everything</Button>;
   return (
     <>
       <PageHead title="History" text="Everything you have made, newest first.">
@@ -36,7 +41,7 @@ export function HistoryPage() {
         <Select
           placeholder="Any effect"
           aria-label="Effect"
-          data={effects.map((each) => ({ value: each.slug, label: each.name }))}
+          data={choices(effects, filters.effect, chosen.data?.name)}
           value={filters.effect ?? null}
           clearable
           searchable
@@ -44,11 +49,18 @@ export function HistoryPage() {
           onChange={(value) => filter({ effect: value ?? undefined })}
         />
       </PageHead>
-      {history.isError && <Problem problem={history.error} again={() => void history.refetch()} />}
-      {history.isPending && <Waiting />}
-      {history.isSuccess && history.jobs.length === 0 && (
+      {filters.effect !== undefined && chosen.isError && !chosen.data && (
+        faultOf(chosen.error).code === "not_found" ? (
+          <EmptyState icon={IconMoodEmpty} title="This effect is not offered any more" text="What it made is still among all the others.">{everything}</EmptyState>
+        ) : (
+          <Problem problem={chosen.error} again={() => void chosen.refetch()} />
+        )
+      )}
+      {history.isError && !history.data && <Problem problem={history.error} again={() => void history.refetch()} />}
+      {history.isPending && !chosen.isError && <Waiting />}
+      {history.data && history.jobs.length === 0 && (
         filtered ? (
-          <EmptyState icon={IconHistory} title="Nothing fits these filters"><Button variant="light" onClick={() => void navigate({ to: "/history", search: {} as never })}>Show everything</Button></EmptyState>
+          <EmptyState icon={IconHistory} title="Nothing fits these filters">{everything}</EmptyState>
         ) : (
           <EmptyState icon={IconHistory} title="Nothing yet" text="What you make appears here.">
             <Button leftSection={<IconSparkles size={16} />} renderRoot={(props) => <Link to="/" {...props} />}>Pick an effect</Button>
@@ -56,11 +68,24 @@ export function HistoryPage() {
         )
       )}
       {history.jobs.length > 0 && (
-        <JobList jobs={history.jobs} names={names} more={history.hasNextPage} loadMore={() => { if (!history.isFetchingNextPage) void history.fetchNextPage(); }} />
+        <JobList
+          jobs={history.jobs}
+          names={names}
+          // After a refusal somebody has to ask for it: the list itself would ask for ever.
+          more={history.hasNextPage && !history.isFetchNextPageError}
+          loadMore={() => { if (!history.isFetching) void history.fetchNextPage(); }}
+        />
       )}
+      {history.isFetchNextPageError && <Problem problem={history.error} again={() => void history.fetchNextPage()} />}
       <Group justify="center" mt="md"><Text size="xs" className="quiet" role="status">{history.isFetchingNextPage ? "Loading more…" : ""}</Text></Group>
     </>
   );
+}
+
+/** The chosen one is always among them, or its filter could be neither seen nor cleared. */
+function choices(effects: { slug: string; name: string }[], chosen: string | undefined, name: string | undefined) {
+  const known = effects.map((each) => ({ value: each.slug, label: each.name }));
+  return chosen === undefined || known.some((each) => each.value === chosen) ? known : [...known, { value: chosen, label: name ?? chosen }];
 }
 
 function Waiting() {

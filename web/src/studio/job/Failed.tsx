@@ -4,11 +4,11 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { retryJob, type JobView } from "@/client";
-import { getWalletQueryKey } from "@/client/@tanstack/react-query.gen";
 import type { Values } from "@/parts/properties";
 import { Tokens } from "@/parts/Tokens";
 import { rememberForm } from "../effect/formMemory";
 import { OrderProblem } from "../effect/OrderProblem";
+import { walletMoved } from "../wallet/useWallet";
 import { sentenceFor } from "./failures";
 
 export function Failed({ job, offered }: { job: JobView; offered: boolean }) {
@@ -34,7 +34,7 @@ export function Again({ job, offered, label = "Try again", quiet = false }: { jo
   const retry = useMutation({
     mutationFn: async () => (await retryJob({ path: { job_id: job.id }, body: { idempotency_key: key }, throwOnError: true })).data,
     onSuccess: (made) => {
-      void queries.invalidateQueries({ queryKey: getWalletQueryKey() });
+      walletMoved(queries);
       void navigate({ to: "/jobs/$jobId", params: { jobId: made.id } });
     },
   });

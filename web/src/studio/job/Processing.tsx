@@ -3,11 +3,12 @@ import { IconHourglass, IconX } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { cancelJob, type JobView, type VideoView } from "@/client";
-import { getJobQueryKey, getWalletQueryKey } from "@/client/@tanstack/react-query.gen";
+import { getJobQueryKey } from "@/client/@tanstack/react-query.gen";
 import { secondsText } from "@/parts/amounts";
 import { Media } from "@/parts/Media";
 import { Problem } from "@/parts/Problem";
 import { Tokens } from "@/parts/Tokens";
+import { walletMoved } from "../wallet/useWallet";
 import classes from "./JobPage.module.css";
 import { barOf, placeText } from "./progress";
 import { ranFor, type Running } from "./useJob";
@@ -61,7 +62,7 @@ function Cancel({ job }: { job: JobView }) {
     mutationFn: async () => (await cancelJob({ path: { job_id: job.id }, throwOnError: true })).data,
     onSuccess: (changed) => {
       queries.setQueryData(getJobQueryKey({ path: { job_id: job.id } }), changed);
-      void queries.invalidateQueries({ queryKey: getWalletQueryKey() });
+      walletMoved(queries);
     },
   });
   return (

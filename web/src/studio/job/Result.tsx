@@ -1,9 +1,9 @@
 import { Button, Group, Skeleton, Stack, Text } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { deleteJob, type JobView, type OutputView, type VideoView } from "@/client";
-import { getOfferOptions } from "@/client/@tanstack/react-query.gen";
+import { getJobsQueryKey, getOfferOptions } from "@/client/@tanstack/react-query.gen";
 import { bytesText, secondsText } from "@/parts/amounts";
 import { ConfirmAction } from "@/parts/ConfirmAction";
 import { isClip, isStill, Media } from "@/parts/Media";
@@ -100,6 +100,7 @@ function Downloads({ outputs }: { outputs: OutputView[] }) {
 
 function Remove({ job }: { job: JobView }) {
   const navigate = useNavigate();
+  const queries = useQueryClient();
   return (
     <div>
       <ConfirmAction
@@ -113,6 +114,8 @@ function Remove({ job }: { job: JobView }) {
         size="compact-sm"
         act={async () => {
           await deleteJob({ path: { job_id: job.id }, throwOnError: true });
+          // The history may have been read a moment ago.
+          void queries.invalidateQueries({ queryKey: getJobsQueryKey() });
           void navigate({ to: "/history" });
         }}
       />

@@ -3,7 +3,8 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLive, usePolling, usePreviews } from "@/app/live";
 import type { JobView, ProgressView, QueueView } from "@/client";
-import { getJobOptions, getWalletQueryKey } from "@/client/@tanstack/react-query.gen";
+import { getJobOptions } from "@/client/@tanstack/react-query.gen";
+import { walletMoved } from "../wallet/useWallet";
 
 export type Running = { fraction: number | null; step: number | null; steps: number | null; node: string | null };
 type Told<T> = { job_id: string; data: T };
@@ -40,7 +41,7 @@ export function useJob(jobId: string) {
     if (told.job_id !== jobId) return;
     if (isOver(told)) {
       setHeardEnd(true);
-      void queries.invalidateQueries({ queryKey: getWalletQueryKey() });
+      walletMoved(queries);
     }
     void queries.invalidateQueries({ queryKey: options.queryKey });
   });

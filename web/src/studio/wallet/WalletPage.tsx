@@ -1,15 +1,16 @@
 import { Anchor, Button, Group, Skeleton, Stack, Table, Text, Title } from "@mantine/core";
 import { IconCoin, IconReceipt } from "@tabler/icons-react";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { TransactionView } from "@/client";
-import { getTransactionsInfiniteOptions, getWalletOptions } from "@/client/@tanstack/react-query.gen";
+import { getTransactionsInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Tokens } from "@/parts/Tokens";
 import { useInstallation } from "../installation";
+import { useFreshWallet, useWallet } from "./useWallet";
 import classes from "./WalletPage.module.css";
 
 const WORDS: Record<TransactionView["type"], string> = {
@@ -20,7 +21,7 @@ const WORDS: Record<TransactionView["type"], string> = {
 };
 
 export function WalletPage() {
-  const wallet = useQuery(getWalletOptions());
+  const wallet = useWallet();
   const installation = useInstallation();
   return (
     <>
@@ -45,12 +46,12 @@ export function WalletPage() {
 function Ledger() {
   const ledger = useInfiniteQuery({
     ...getTransactionsInfiniteOptions({ query: { limit: 50 } }),
+    ...useFreshWallet(),
     initialPageParam: {},
     getNextPageParam: (page) => (page.next_cursor ? { query: { cursor: page.next_cursor } } : undefined),
   });
-  const rows = ledger.data?.pages.flatMap((page) => page.transactions) ?? [];
-  if (ledger.isError) return <Problem problem={ledger.error} again={() => void ledger.refetch()} />;
-  if (ledger.isPending) return <Skeleton h={300} />;
+  if (!ledger.data) return ledger.isError ? <Problem problem={ledger.error} again={() => void ledger.refetch()} /> : <Skeleton h={300} />;
+  const rows = ledger.data.pages.flatMap((page) => page.transactions);
   if (rows.length === 0) return <EmptyState icon={IconReceipt} title="Nothing has moved yet" />;
   return (
     <>

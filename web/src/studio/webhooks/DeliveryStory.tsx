@@ -23,8 +23,7 @@ function Story({ deliveryId, changed }: { deliveryId: string; changed: () => voi
     mutationFn: () => replayDelivery({ path, throwOnError: true }),
     onSuccess: () => { void found.refetch(); changed(); tellDone("It is sent again."); },
   });
-  if (found.isError) return <Problem problem={found.error} again={() => void found.refetch()} />;
-  if (!found.data) return <Skeleton h={240} />;
+  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={240} />;
   const { delivery, attempts, payload } = found.data;
   return (
     <Stack>

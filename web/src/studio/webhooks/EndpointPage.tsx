@@ -36,6 +36,7 @@ function Endpoint({ endpoint }: { endpoint: EndpointView }) {
   const test = useMutation({ mutationFn: () => sendTestEvent({ path, throwOnError: true }), onSuccess: () => { changed(); tellDone("A test is on its way."); } });
   const rotate = useMutation({ mutationFn: async () => (await rotateWebhookSecret({ path, throwOnError: true })).data });
   const turn = (is_active: boolean) => changeWebhook({ path, body: { is_active }, throwOnError: true }).then(changed);
+  const resume = useMutation({ mutationFn: () => turn(true) });
   return (
     <>
       <Anchor component={Link} to="/webhooks" size="sm" underline="never" className={classes.back}><IconArrowLeft size={15} aria-hidden /> Webhooks</Anchor>
@@ -44,7 +45,7 @@ function Endpoint({ endpoint }: { endpoint: EndpointView }) {
         {endpoint.is_active ? (
           <ConfirmAction label="Pause" question="Pause this address?" text="Events of the meantime are not sent to it later." done="Paused." act={() => turn(false)} undo={() => turn(true)} />
         ) : (
-          <Button onClick={() => void turn(true)}>Resume</Button>
+          <Button loading={resume.isPending} onClick={() => resume.mutate()}>Resume</Button>
         )}
         <ConfirmAction label="New secret" question="Make a new secret?" text="Deliveries are signed with it from now on. Give it to your program at once." done="There is a new secret." act={() => rotate.mutateAsync()} />
         <ConfirmAction
@@ -60,6 +61,7 @@ function Endpoint({ endpoint }: { endpoint: EndpointView }) {
         />
       </PageHead>
       {endpoint.disabled_reason && <Alert color="orange" mb="md" title="It was paused for you">{endpoint.disabled_reason}</Alert>}
+      {resume.isError && !endpoint.is_active && <Problem problem={resume.error} />}
       {test.isError && <Problem problem={test.error} />}
       {rotate.data && <Secret value={rotate.data.secret} text="The new secret" />}
       <Deliveries endpointId={endpoint.id} />
