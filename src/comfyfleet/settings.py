@@ -149,7 +149,9 @@ class Settings(BaseSettings):
     requests_per_minute_per_key: int = Field(600, ge=1, description="Per key or session and replica; then 429.")
     requests_per_minute_per_tenant: int = Field(3000, ge=1, description="Per tenant and replica; then 429.")
     thumbs_per_minute_per_key: int = Field(
-        6000, ge=1, description="Small pictures per key or session and replica, counted apart; then 429."
+        6000,
+        ge=1,
+        description="Small pictures per key or session and replica, counted apart; five times as many per tenant.",
     )
     logins_per_minute: int = Field(10, ge=1, description="Tries per address and per email; then 429.")
 

@@ -6,6 +6,7 @@ complains on its console fails its test.
 """
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +30,9 @@ DEMO, OPERATOR = "demo@localhost", "operator@localhost"
 PASSWORD = "correct horse battery staple"
 # A name that is not this machine's, as on an office network; it leads here all the same.
 LAN_NAME = "fleet.test"
+SETTLED = """() => Promise.all(document.getAnimations()
+    .filter((each) => each.effect?.getComputedTiming().iterations !== Infinity)
+    .map((each) => each.finished.catch(() => undefined)))"""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -61,6 +65,14 @@ class Fleet:
         return email
 
 
+def until(page: Page, condition: Callable[[], bool], within_s: float = 20) -> None:
+    """What no locator can tell. The page goes on meanwhile."""
+    ends = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < ends, "it did not come to pass"
+        page.wait_for_timeout(50)
+
+
 @dataclass
 class Watched:
     """A page, and everything it asked for and complained about."""
@@ -89,6 +101,8 @@ class Watched:
 
     def require_accessible(self, where: str = "") -> None:
         """No serious finding of axe in what is shown now, and nothing to scroll sideways for."""
+        # What is still coming in, is half transparent.
+        self.page.evaluate(SETTLED)
         # Past the page's own rules for scripts, which allow none but ours.
         self.page.evaluate(AXE.read_text())
         found: Any = self.page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
@@ -187,7 +201,18 @@ class Studio:
             said = {"effect_id": found["id"], "properties": properties, "idempotency_key": key or uuid4().hex}
             made = client.post("/api/ai-jobs", json=said, headers=cookie)
             assert made.status_code in (200, 201, 202), made.text
-            return str(made.json()["id"])
+        job = str(made.json()["id"])
+        while httpx2.get(self._dispatch(job), headers=self.server.operator).status_code == 404:
+            time.sleep(0.02)  # it is on its way to the queue
+        return job
+
+    def cancel(self, *jobs: str) -> None:
+        """Those that are over stay what they are."""
+        for job in jobs:
+            httpx2.post(f"{self._dispatch(job)}/cancel", headers=self.server.operator).raise_for_status()
+
+    def _dispatch(self, job: str) -> str:
+        return f"{self.server.url}/api/admin/dispatches/{job}"
 
     def order_faults(self, **order: Any) -> None:
         """What the engine does wrong from now on; nothing: it behaves again."""

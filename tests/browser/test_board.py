@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.browser.conftest import Studio, Watched, fresh
+from tests.browser.conftest import Studio, Watched, fresh, until
 
 MADE_WITHIN_MS = 120_000
 VOTES = 10
@@ -254,16 +254,14 @@ def zoom(page: Page) -> None:
     expect(tree).to_have_attribute("data-drawn", "2")
     tree.focus()
     page.keyboard.press("0")
-    page.wait_for_timeout(250)  # a frame that rests is painted anew
+    page.wait_for_timeout(500)  # a frame that rests is painted anew
     whole = tree.screenshot()
     tree.hover()
     for way in ("+", "wheel"):
         page.mouse.wheel(0, -300) if way == "wheel" else page.keyboard.press(way)
-        page.wait_for_timeout(250)
-        assert tree.screenshot() != whole
+        until(page, lambda: tree.screenshot() != whole)
         page.keyboard.press("0")
-        page.wait_for_timeout(250)
-        assert tree.screenshot() == whole
+        until(page, lambda: tree.screenshot() == whole)
 
 
 @pytest.mark.timeout(300)

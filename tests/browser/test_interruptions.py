@@ -2,7 +2,6 @@
 
 import re
 import struct
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ from uuid import uuid4
 import httpx2
 from playwright.sync_api import Error, FilePayload, Locator, Page, Route, expect
 
-from tests.browser.conftest import DEMO, LAN_NAME, PASSWORD, Fleet, Studio, Watched, fresh
+from tests.browser.conftest import DEMO, LAN_NAME, PASSWORD, Fleet, Studio, Watched, fresh, until
 from tests.made_media import a_film, a_picture
 
 JOB_WITHIN_MS = 60_000
@@ -108,8 +107,7 @@ def test_closing_the_tab_in_mid_upload_asks(studio: Studio, demo: Watched) -> No
     asked: list[str] = []
     page.on("dialog", lambda each: (asked.append(each.type), each.dismiss()))
     page.evaluate("() => location.assign('/wallet')")
-    page.wait_for_timeout(200)
-    assert asked == ["beforeunload"]
+    until(page, lambda: asked == ["beforeunload"])
     expect(page.get_by_text("Uploading a lake.png")).to_be_visible()
 
 
@@ -123,7 +121,7 @@ def test_a_stop_is_no_fault_of_the_network(studio: Studio, demo: Watched) -> Non
     with page.expect_event("requestfailed"):
         start(page)
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("Stopped. Nothing was ordered")).to_be_visible(timeout=900)
+    expect(page.get_by_text("Stopped. Nothing was ordered")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
     page.unroute("**/objects/**")
     start(page)
@@ -301,16 +299,16 @@ def test_history_asks_once_for_a_page_that_is_refused(studio: Studio, demo: Watc
     assert len(asked) == 1
     expect(page.get_by_role("listitem").first).to_be_visible()
     page.get_by_role("button", name="Try again").click()
-    page.wait_for_timeout(200)
-    assert len(asked) == 2
+    until(page, lambda: len(asked) == 2)
     demo.require_calm(but=("429",))
 
 
 def wait_for_quiet(studio: Studio, page: Page) -> None:
-    until = time.monotonic() + JOB_WITHIN_MS / 1000
-    while any(own(studio, page, f"/api/ai-jobs?status={each}")["jobs"] for each in ("queued", "processing")):
-        assert time.monotonic() < until
-        page.wait_for_timeout(200)
+    def all_is_over() -> bool:
+        open_states = ("queued", "processing")
+        return not any(own(studio, page, f"/api/ai-jobs?status={each}")["jobs"] for each in open_states)
+
+    until(page, all_is_over, within_s=JOB_WITHIN_MS / 1000)
 
 
 def more_to_come(asked: list[str]) -> Callable[[Route], None]:

@@ -2,9 +2,7 @@
 
 import base64
 import io
-import itertools
 import re
-import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,7 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, Request, expect
 
-from tests.browser.conftest import Studio, Watched
+from tests.browser.conftest import Studio, Watched, until
 from tests.made_media import a_picture
 
 JOB_WITHIN_MS = 90_000
@@ -36,33 +34,33 @@ def start(page: Page) -> None:
 
 
 class Asked:
-    """What a page asks the server for, from now on, and when; the stream itself does not count."""
+    """What a page asks the server for, from now on; the stream itself does not count."""
 
     def __init__(self, page: Page) -> None:
         self.paths: list[str] = []
-        self.times: list[float] = []
         page.on("request", self._note)
 
     def _note(self, request: Request) -> None:
         path = urlsplit(request.url).path
         if path.startswith("/api/") and path != STREAM:
             self.paths.append(path)
-            self.times.append(time.monotonic())
 
 
 def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: Watched) -> None:
-    page, slug = demo.page, studio.offer("seen-being-made", a_slow_one(3), expected_s=3, name="Seen being made")
-    for _ in range(3):
-        studio.order(slug)
+    page, before = demo.page, studio.offer("runs-before", a_slow_one(8), expected_s=8)
+    slug = studio.offer("seen-being-made", a_slow_one(5), expected_s=5, name="Seen being made")
+    # One runs, one is ahead on the worker: the third is in the queue.
+    for _ in range(2):
+        studio.order(before)
     page.goto(f"{studio.url}/effects/{slug}")
     start(page)
     expect(page.get_by_role("status").filter(has_text="Waiting for its turn")).to_be_visible()
     expect(page.get_by_text(re.compile(r"^(Next|Place \d+) .*in the queue, starts in"))).to_be_visible()
-    demo.require_accessible("a job that waits")
 
     # Its worker has it, behind another: how long it takes is a guess, and says so.
     expect(page.get_by_text("estimate", exact=True)).to_be_visible(timeout=JOB_WITHIN_MS)
     expect(page.get_by_text(re.compile(r"(left|longer than usual|Starting)$"))).to_be_visible()
+    demo.require_accessible("a job that waits")
 
     # Its turn: what is shown is what the engine says, and how the picture looks so far.
     expect(page.get_by_role("status").filter(has_text="Making it")).to_be_visible(timeout=JOB_WITHIN_MS)
@@ -83,9 +81,7 @@ def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: W
     saved: list[str] = []
     page.on("download", lambda download: saved.append(download.suggested_filename))
     everything.click()
-    deadline = time.monotonic() + 15
-    while len(saved) < 2 and time.monotonic() < deadline:
-        page.wait_for_timeout(100)
+    until(page, lambda: len(saved) == 2)
     assert sorted(name[:3] for name in saved) == ["one", "two"]
     demo.require_calm()
 
@@ -108,18 +104,19 @@ def brightness(source: str) -> float:
 def test_while_the_stream_is_up_nobody_asks_and_where_it_is_down_every_two_seconds(
     studio: Studio, demo: Watched
 ) -> None:
-    page, slug = demo.page, studio.offer("told-or-asked", a_slow_one(24, steps=60), expected_s=24)
+    page, slug = demo.page, studio.offer("told-or-asked", a_slow_one(90, steps=200), expected_s=90)
     streams: list[Request] = []
     page.on("request", lambda request: streams.append(request) if STREAM in request.url else None)
     page.goto(f"{studio.url}/effects/{slug}")
     start(page)
     percent = page.get_by_text(re.compile(r"^\d+%$"))
-    expect(page.get_by_text(re.compile(r"step \d+ of 60"))).to_be_visible(timeout=JOB_WITHIN_MS)
+    expect(page.get_by_text(re.compile(r"step \d+ of 200"))).to_be_visible(timeout=JOB_WITHIN_MS)
     page.wait_for_timeout(1_000)
     assert len(streams) == 2  # one a tab: that with previews took the place of that without
     told, before = Asked(page), percent.inner_text()
     page.wait_for_timeout(3 * POLL_S * 1000)
-    assert told.paths == []
+    # Other jobs of the same user may move the wallet; that is told as well.
+    assert [path for path in told.paths if not path.startswith("/api/wallet")] == []
     assert percent.inner_text() != before
 
     # The stream ends where a page without previews wants another one, which cannot be had; all else answers.
@@ -131,9 +128,7 @@ def test_while_the_stream_is_up_nobody_asks_and_where_it_is_down_every_two_secon
     asked, before = Asked(page), percent.inner_text()
     page.wait_for_timeout(4 * POLL_S * 1000)
     job = f"/api/ai-jobs/{page.url.rpartition('/')[2]}"
-    times = [at for path, at in zip(asked.paths, asked.times, strict=True) if path == job]
-    assert 3 <= len(times) <= 6, asked.paths
-    assert all(POLL_S - 0.5 < later - at < POLL_S + 1.5 for at, later in itertools.pairwise(times)), times
+    assert 2 <= asked.paths.count(job) <= 6, asked.paths
     assert percent.inner_text() != before
     demo.picture("studio-connection-lost")
 
@@ -141,7 +136,12 @@ def test_while_the_stream_is_up_nobody_asks_and_where_it_is_down_every_two_secon
     page.unroute(f"**{STREAM}*")
     page.get_by_role("button", name="Try now").click()
     expect(page.get_by_text("Connection lost.")).to_be_hidden()
-    expect(page.get_by_role("button", name="Download all 2")).to_be_visible(timeout=JOB_WITHIN_MS)
+    told, before = Asked(page), percent.inner_text()
+    page.wait_for_timeout(2 * POLL_S * 1000)
+    assert told.paths.count(job) <= 1, told.paths
+    assert percent.inner_text() != before
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("It was stopped before it was done.")).to_be_visible(timeout=JOB_WITHIN_MS)
     demo.require_calm(but=("ERR_",))
 
 
@@ -152,15 +152,17 @@ def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studi
     graph["one"]["inputs"]["images"] = ["breaks", 0]
     slug = studio.offer("fails-for-a-user", graph, name="Fails for a user")
     studio.order_faults(prompts={"error_at_node": "breaks"})
-    page.goto(f"{studio.url}/effects/{slug}")
-    start(page)
     alert = page.get_by_role("alert").filter(has_text="This did not work")
-    expect(alert).to_be_visible(timeout=JOB_WITHIN_MS)
+    try:
+        page.goto(f"{studio.url}/effects/{slug}")
+        start(page)
+        expect(alert).to_be_visible(timeout=JOB_WITHIN_MS)
+    finally:
+        studio.order_faults()
     expect(alert).to_contain_text("Your tokens were given back: 2 tokens.")
     expect(alert).to_contain_text("Something went wrong while it was being made. Try again;")
     expect(alert).not_to_contain_text("RuntimeError")
     expect(page.get_by_text("What the machine said")).to_contain_text("The size of tensor a (77)")
-    studio.order_faults()
     demo.require_fits_everywhere("studio-failed")
 
     # In the history it is found by its state, and by its effect.
@@ -170,7 +172,7 @@ def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studi
     expect(page).to_have_url(re.compile("status=failed"))
     entries = page.locator("#main").get_by_role("listitem")
     expect(entries.first).to_contain_text("Fails for a user")
-    assert all("failed" in text for text in entries.all_inner_texts())
+    expect(entries.filter(has_not_text="failed")).to_have_count(0)
     page.get_by_role("combobox", name="Effect").click()
     page.get_by_role("option", name="Glow").click()
     expect(page.get_by_text("Nothing fits these filters")).to_be_visible()

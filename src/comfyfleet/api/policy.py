@@ -25,6 +25,7 @@ from comfyfleet.tenants.lifecycle import TenantStatus
 
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 POLICY_VIOLATION = 1008
+VIEWERS_AT_ONCE = 5  # of one tenant, each at the limit for small pictures
 
 _key = HTTPBearer(auto_error=False, scheme_name="key", description="An API key: `cf_…`.")
 _cookie = APIKeyCookie(name=COOKIES[0], auto_error=False, scheme_name="session", description="A web login.")
@@ -137,8 +138,9 @@ class TenantCaller(Policy):
 class TenantViewer(Policy):
     """A user of a tenant who looks at small pictures."""
 
-    async def __call__(self, caller: KnownViewer) -> Caller:
-        home_of(caller)
+    async def __call__(self, caller: KnownViewer, options: TheOptions, limits: TheLimits) -> Caller:
+        per_minute = options.thumbs_per_minute_per_key * VIEWERS_AT_ONCE
+        await limits.spend(per_minute, "viewers", str(home_of(caller).tenant_id))
         _require(caller, Scope.READ)
         return caller
 

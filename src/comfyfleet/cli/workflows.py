@@ -218,7 +218,8 @@ def _set_active(slug: str, *, is_active: bool, as_json: bool) -> None:
         async with house.control_tx() as tx:
             changed = await workflows.set_workflow_active(tx, slug, is_active=is_active)
             await record(house, tx, f"workflow.{verb}", slug)
-            return changed
+        house.desk.assignments_changed()
+        return changed
 
     print_one(in_house(work), as_json=as_json, sentence=f"Workflow {slug} is {'active' if is_active else 'inactive'}.")
 

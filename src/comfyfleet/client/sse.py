@@ -1,4 +1,4 @@
-"""Server-sent events, out of chunks as they come. Comments are seen by nobody, and keep the line alive."""
+"""Server-sent events, out of chunks as they come. Comments are seen by nobody; whatever comes keeps the line alive."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -42,6 +42,7 @@ class Roster:
         self._needs: dict[WorkflowId, tuple[int, Needs]] = {}  # with their version
         self._fitting: dict[tuple[str, frozenset[WorkflowId]], frozenset[WorkflowId]] = {}
         self._assigned_until = 0.0
+        self._changes = 0
 
     async def identify(self, presented: Secret, worker_id: str) -> Worker:
         """By bearer token. Raises Unauthenticated, or Superseded where a newer process has the name."""
@@ -73,6 +74,7 @@ class Roster:
     def forget_assignments(self) -> None:
         """Workflows were given or taken away: whoever asks next is answered by the rows."""
         self._assigned_until = 0.0
+        self._changes += 1
 
     def remembered(self, worker: Worker) -> frozenset[WorkflowId] | None:
         """What it may run, if that is known and not out of date."""
@@ -105,6 +107,7 @@ class Roster:
         }
 
     async def _look_again(self, tx: ControlTx) -> None:
+        before = self._changes
         self._of_fleets.clear()
         self._fitting.clear()
         versions = await fleet.active_workflows(tx)
@@ -112,7 +115,8 @@ class Roster:
         strange = [each for each, number in versions.items() if self._needs.get(each, (None,))[0] != number]
         for workflow_id, needs in (await fleet.needs_of(tx, strange)).items():
             self._needs[workflow_id] = (versions[workflow_id], needs)
-        self._assigned_until = time.monotonic() + ASSIGNMENT_S
+        # What changed while the rows were read may not be among them.
+        self._assigned_until = time.monotonic() + ASSIGNMENT_S if self._changes == before else 0.0
 
     def _fits(self, allowed: frozenset[WorkflowId], digest: str | None) -> frozenset[WorkflowId]:
         """Worked out once for all workers that are alike; the very same set where nothing is lacking."""

@@ -69,6 +69,7 @@ class WaitingRoom:
         # Calls that nobody stood here to hear, by the time they came: see `park`.
         self._unheard: dict[Routing, tuple[int, Wake]] = {}
         self.calls = 0
+        self._dismissed = 0  # the call at which all were sent away
         self._closed = False
 
     def __len__(self) -> int:
@@ -93,7 +94,7 @@ class WaitingRoom:
         has neither seen nor heard: it is woken at once."""
         waiter = Waiter(worker_id, routings, warm, idle, vouches)
         missed = None if since is None else self._missed(routings, since)
-        if self._closed or missed is not None:
+        if self._closed or missed is not None or (since is not None and since < self._dismissed):
             waiter.woken.set_result(missed if missed is not None and not self._closed else Wake())
             return waiter
         self._waiters.add(waiter)
@@ -148,6 +149,9 @@ class WaitingRoom:
             self._send_away(waiter)
 
     def dismiss_all(self) -> None:
+        """All ask anew; also those who have looked already, and do not stand here yet."""
+        self.calls += 1
+        self._dismissed = self.calls
         for waiter in list(self._waiters):
             self._send_away(waiter)
 

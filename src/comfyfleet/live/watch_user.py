@@ -173,13 +173,13 @@ class UserStream:
         return self._live.pools[self._pool]
 
     def _replay(self) -> Iterator[Told]:
-        """Of each job that runs, the last that is known of it."""
+        """Of each job that runs, the last that is known of it. That tokens were added once is no state: not again."""
         self._reader.clear_events()
         for topic in list(self._reader.topics):
             log = self._live.hub.logs.get(topic)
             latest: dict[str, Event] = {}
             for event in log.in_order() if log else ():
-                if event.kind in KINDS:
+                if event.kind in KINDS and event.kind != WALLET:
                     latest[event.kind] = event
             for event in latest.values():
                 yield from self._tell(event)

@@ -194,15 +194,25 @@ export function useLive<T>(name: string, handler: (data: T) => void): void {
   useEffect(() => live.on(name, (data) => hear(data)), [name]);
 }
 
-/** `act`, once for all that happens within a moment, and not later for more of it: a busy run never pauses. */
-export function useSoon(act: () => void, afterMs: number): () => void {
+/** `act`, once for all that happens within a moment, and not later for more of it: a busy run never pauses. It is over
+ * before it begins again: where the server is slow, nothing piles up and nothing is broken off. */
+export function useSoon(act: () => Promise<unknown>, afterMs: number): () => void {
   const due = useRef<number | undefined>(undefined);
-  return () => {
+  const isUnderWay = useRef(false);
+  const isMissed = useRef(false);
+  const soon = () => {
+    isMissed.current = isUnderWay.current;
+    if (isUnderWay.current) return;
     due.current ??= window.setTimeout(() => {
       due.current = undefined;
-      act();
+      isUnderWay.current = true;
+      void act().catch(() => undefined).finally(() => {
+        isUnderWay.current = false;
+        if (isMissed.current) soon();
+      });
     }, afterMs);
   };
+  return soon;
 }
 
 export function usePreviews(): void {

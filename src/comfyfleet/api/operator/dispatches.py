@@ -18,6 +18,7 @@ from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import DispatchFilter, DispatchStatus
 from comfyfleet.dispatch.priority import PRIORITY_MAX, PRIORITY_MIN
 from comfyfleet.house import House
+from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.kernel.ids import DispatchId, JobId, TenantId
 
 router = APIRouter(prefix="/dispatches")
@@ -146,7 +147,7 @@ async def retry_dispatch(dispatch_id: DispatchId, house: TheHouse, actor: Acting
 
 async def _until_queued(house: House, dispatch_id: DispatchId) -> None:
     """Whoever asked goes on to look at it. Where the relay is slow it comes later, and is looked for in vain."""
-    with suppress(TimeoutError):
+    with suppress(TimeoutError, DatabaseUnavailable):  # it is made, whatever comes now
         async with asyncio.timeout(QUEUED_WITHIN_S):
             while True:
                 async with house.control_tx(read_only=True) as tx:

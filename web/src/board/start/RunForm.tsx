@@ -5,7 +5,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
 import { createRun, type OfferView, type OpenPropertyView, type PipelineView } from "@/client";
-import { numberOf, type Entered } from "@/parts/entered";
+import { entered, numberOf, type Entered } from "@/parts/entered";
 import { NumberEntry } from "@/parts/NumberEntry";
 import { Problem } from "@/parts/Problem";
 import { isNumeric } from "@/parts/properties";
@@ -120,6 +120,10 @@ function Variable({ name, property, value, problem, change }: {
   name: string; property: OpenPropertyView | null; value: Entered; problem?: string; change: (value: Entered) => void;
 }) {
   const label = name.replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
+  if (property?.type === "seed") {
+    const random = "A number, or the word random: a new one each time.";
+    return <TextInput label={label} description={random} value={value ?? ""} error={problem} withAsterisk onChange={(event) => change(entered(event.currentTarget.value))} />;
+  }
   if (property && isNumeric(property)) {
     return <NumberEntry label={label} value={value} error={problem} withAsterisk allowDecimal={property.type === "number"} change={change} />;
   }

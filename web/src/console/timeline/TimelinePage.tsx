@@ -14,6 +14,8 @@ const POLL_MS = 2_000;
 // What is older than a day is let go of with the whole.
 const RENEW_MS = 3_600_000;
 const KEPT_MAX = 60;
+// Two replicas do not look at quite the same moment.
+const MARGIN_MS = 2_000;
 // What the stream told lately, and perhaps while the whole was on its way. To merge a thing twice changes nothing.
 const recent: TimelineView[] = [];
 
@@ -24,7 +26,8 @@ export function TimelinePage() {
     queryFn: async () => {
       const told = (await adminGetTimeline({ throwOnError: true })).data;
       const blocks = new Blocks();
-      for (const each of [told, ...recent]) blocks.merge(each);
+      const later = recent.filter((each) => each.at_ms > told.at_ms - MARGIN_MS);
+      for (const each of [told, ...later]) blocks.merge(each);
       return { blocks, leftOut: told.left_out, aheadMs: told.at_ms - Date.now() };
     },
     structuralSharing: false,

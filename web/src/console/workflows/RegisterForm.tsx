@@ -35,10 +35,11 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
   const register = useMutation({
     // The version in force as it was at the click: afterwards it is another one.
     mutationFn: async (before: VersionView | undefined) => {
-      const said = { graph, properties: bodiesOf(drafts), output_node: proposal.output_node, expected_s: Number(expected) || 1, ...keptOf(before) };
+      const said = { graph, properties: bodiesOf(drafts), output_node: outputOf(graph, before) ?? proposal.output_node, expected_s: Number(expected) || 1, ...keptOf(before) };
       if (of) await adminAddVersion({ path: { slug: of }, body: said, throwOnError: true });
-      else if (registered.current !== slug) await adminAddWorkflow({ body: { ...said, slug, name: title || slug }, throwOnError: true });
-      registered.current = slug;
+      const body = { ...said, slug, name: title || slug };
+      if (!of && registered.current !== JSON.stringify(body)) await adminAddWorkflow({ body, throwOnError: true });
+      registered.current = JSON.stringify(body);
       for (const fleetId of of ? [] : assigned) await adminAssignWorkflow({ path: { fleet_id: fleetId, slug }, body: { is_active: true }, throwOnError: true });
       await refresh();
     },
@@ -85,6 +86,9 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
     </SimpleGrid>
   );
 }
+
+/** Where several nodes save, somebody once said which of them makes the result. */
+const outputOf = (graph: Graph, before: VersionView | undefined) => (before?.output_node && graph[before.output_node] ? before.output_node : null);
 
 /** What a graph does not say, and somebody once did. */
 function keptOf(before: VersionView | undefined) {

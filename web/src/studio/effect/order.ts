@@ -88,7 +88,7 @@ export function useOrder(effect: OfferView) {
     onSuccess: () => {
       // The next order is another one, however alike.
       orderKey.current = { said: "", key: "" };
-      walletMoved(queries);
+      void walletMoved(queries);
     },
     onSettled: () => setStage({ name: "ready" }),
   });

@@ -1,8 +1,9 @@
 /** Jobs by pages; the stream keeps those that are shown true. */
 import { useInfiniteQuery, useQueryClient, type InfiniteData } from "@tanstack/react-query";
 import { useLive, usePolling, useSoon } from "@/app/live";
-import type { JobPage, JobStatus, JobView } from "@/client";
+import { getJobs, type JobPage, type JobStatus, type JobView } from "@/client";
 import { getJobsInfiniteOptions } from "@/client/@tanstack/react-query.gen";
+import { withFirst } from "./pages";
 
 const ROWS = 50;
 // However many jobs change at once.
@@ -20,24 +21,25 @@ export function useHistory(filters: { status?: JobStatus; effect_id?: string }, 
     // Only while one page is shown: to ask for a hundred pages every two seconds would help nobody.
     refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : polling),
   });
-  const askAgain = useSoon(() => void queries.invalidateQueries({ queryKey: options.queryKey }), AGAIN_MS);
+  const pages = history.data?.pages.length ?? 0;
+  const readFirst = async () => {
+    const { data: fresh } = await getJobs({ query: { ...filters, limit: ROWS }, throwOnError: true });
+    queries.setQueryData<InfiniteData<JobPage>>(options.queryKey, (data) => data && { ...data, pages: withFirst(data.pages, fresh.jobs) });
+  };
+  const askAgain = useSoon(() => (pages > 1 ? readFirst() : queries.invalidateQueries({ queryKey: options.queryKey })), AGAIN_MS);
   useLive<{ job_id: string; status: JobStatus }>("status", (told) => {
-    let known = false;
     queries.setQueryData<InfiniteData<JobPage>>(options.queryKey, (data) => data && {
       ...data,
       pages: data.pages.map((page) => ({
         ...page,
-        jobs: page.jobs.map((job) => {
-          if (job.id !== told.job_id) return job;
-          known = true;
-          return { ...job, status: told.status };
-        }),
+        jobs: page.jobs.map((job) => (job.id === told.job_id ? { ...job, status: told.status } : job)),
       })),
     });
-    // New ones stand on the first page, and ended ones have results: ask, unless much would have to be asked for again.
-    if (known && (history.data?.pages.length ?? 0) > 3) return;
-    askAgain();
+    // New ones stand on the first page, and ended ones have results.
+    if (enabled) askAgain();
   });
-  const jobs: JobView[] = history.data?.pages.flatMap((page) => page.jobs) ?? [];
-  return { ...history, jobs };
+  // What is kept under this key while it is not known what is asked for, is something else.
+  const data = enabled ? history.data : undefined;
+  const jobs: JobView[] = data?.pages.flatMap((page) => page.jobs) ?? [];
+  return { ...history, data, jobs };
 }

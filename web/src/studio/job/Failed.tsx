@@ -34,7 +34,7 @@ export function Again({ job, offered, label = "Try again", quiet = false }: { jo
   const retry = useMutation({
     mutationFn: async () => (await retryJob({ path: { job_id: job.id }, body: { idempotency_key: key }, throwOnError: true })).data,
     onSuccess: (made) => {
-      walletMoved(queries);
+      void walletMoved(queries);
       void navigate({ to: "/jobs/$jobId", params: { jobId: made.id } });
     },
   });

@@ -62,7 +62,7 @@ function Cancel({ job }: { job: JobView }) {
     mutationFn: async () => (await cancelJob({ path: { job_id: job.id }, throwOnError: true })).data,
     onSuccess: (changed) => {
       queries.setQueryData(getJobQueryKey({ path: { job_id: job.id } }), changed);
-      walletMoved(queries);
+      void walletMoved(queries);
     },
   });
   return (

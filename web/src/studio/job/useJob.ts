@@ -41,7 +41,7 @@ export function useJob(jobId: string) {
     if (told.job_id !== jobId) return;
     if (isOver(told)) {
       setHeardEnd(true);
-      walletMoved(queries);
+      void walletMoved(queries);
     }
     void queries.invalidateQueries({ queryKey: options.queryKey });
   });

@@ -5,7 +5,7 @@ import { useLive, useSoon } from "@/app/live";
 import { Tokens } from "@/parts/Tokens";
 import { useWallet, walletMoved } from "./useWallet";
 
-const READ_AFTER_MS = 500; // a run moves many times a second
+const READ_AFTER_MS = 1_500; // a run moves many times a second
 
 /** What can be spent now, always in sight. */
 export function Balance() {

@@ -12,7 +12,6 @@ export function useFreshWallet() {
   return { refetchInterval: usePolling(), refetchOnWindowFocus: "always" } as const;
 }
 
-export function walletMoved(queries: QueryClient): void {
-  void queries.invalidateQueries({ queryKey: getWalletQueryKey() });
-  void queries.invalidateQueries({ queryKey: getTransactionsQueryKey() });
+export function walletMoved(queries: QueryClient): Promise<unknown> {
+  return Promise.all([getWalletQueryKey(), getTransactionsQueryKey()].map((queryKey) => queries.invalidateQueries({ queryKey })));
 }
