@@ -5,6 +5,7 @@ six of a page go side by side onto one sheet in `test-results/pages`: to be look
 """
 
 import io
+import json
 import re
 import shutil
 import socket
@@ -38,6 +39,13 @@ HEIGHT = 860
 NOBODY = "http://127.0.0.1:9/hook"
 SHEET_HEIGHT_MAX = 1_600
 
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+ENGINE_PORT = free_port()
 # By the names of their pictures; `{…}` is found when something has been made.
 STUDIO_PAGES = {
     "studio-processing": "/jobs/{waiting}",
@@ -47,6 +55,7 @@ STUDIO_PAGES = {
     "studio-before-after": "/jobs/{glow}",
     "studio-clips": "/jobs/{film}",
     "studio-cancelled": "/jobs/{cancelled}",
+    "studio-failed": "/jobs/{failed}",
     "studio-history": "/history",
     "studio-wallet": "/wallet",
     "studio-keys": "/keys",
@@ -70,6 +79,7 @@ CONSOLE_PAGES = {
     "console-fleet": "/console/fleets/{fleet}",
     "console-dispatches": "/console/dispatches",
     "console-dispatch": "/console/dispatches/{painting}",
+    "console-failed": "/console/dispatches/{failed}",
     "console-blocks": "/console/blocks",
     "console-workflows": "/console/workflows",
     "console-import": "/console/workflows/new",
@@ -116,6 +126,7 @@ def make_something(page: Page, url: str, folder: Path) -> dict[str, str]:
     found["gate"] = stand_at_a_gate(page, url)
     found["endpoint"] = an_endpoint(page, url)
     found["cancelled"] = cancelled(page, url)
+    found["failed"] = failed(page, url, folder / "a lake.png")
     # Two before it: it waits, and then it is made, while its pictures are taken.
     for _ in range(3):
         found["waiting"] = begun(page, url, "painted-film", folder / "a city.mp4")
@@ -143,6 +154,25 @@ def cancelled(page: Page, url: str) -> str:
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Try again").wait_for(timeout=DRAWN_WITHIN_MS)
     return job_id
+
+
+def failed(page: Page, url: str, file: Path) -> str:
+    """The engine errs on purpose; the worker is kept from this workflow then, which is a page as well."""
+    order_faults({"prompts": {"error_at_node": "*"}})
+    job_id = begun(page, url, "repaint", file)
+    page.get_by_role("button", name="Try again").wait_for(timeout=DRAWN_WITHIN_MS)
+    order_faults({})
+    return job_id
+
+
+def order_faults(order: dict[str, object]) -> None:
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{ENGINE_PORT}/comfyfleet/faults",
+        json.dumps(order).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(asked):  # noqa: S310
+        return
 
 
 def stand_at_a_gate(page: Page, url: str) -> str:
@@ -227,10 +257,9 @@ def a_page(browser: Browser, link: str) -> Page:
 @contextmanager
 def server(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Where it is, and its links into the studio and the console."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     said = folder / "said.txt"
-    command = [sys.executable, "-m", "comfyfleet", "up", "--port", str(port)]
+    command = [sys.executable, "-m", "comfyfleet", "up", "--port", str(port), "--engine-port", str(ENGINE_PORT)]
     with said.open("wb") as out:
         process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.DEVNULL)
     try:

@@ -160,7 +160,10 @@ PAGES = (
 def test_every_page_fits_every_screen_and_is_accessible(operator: Watched, studio: Studio) -> None:
     """Each page once, at another width and by another light than the one before; all of them in a soak."""
     page, looks = operator.page, list(itertools.product(SCHEMES, WIDTHS))
-    for number, path in enumerate(PAGES):
+    fleet = studio.asking("/api/admin/fleets", "GET")["fleets"][0]["id"]
+    tenant = studio.asking("/api/admin/tenants", "GET")["tenants"][0]["id"]
+    job = studio.order("paint", prompt="a sea")
+    for number, path in enumerate((*PAGES, f"/fleets/{fleet}", f"/tenants/{tenant}", f"/dispatches/{job}")):
         page.goto(f"{studio.url}/console{path}")
         for scheme, width in looks if WHOLE else [looks[number % len(looks)]]:
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
@@ -168,6 +171,6 @@ def test_every_page_fits_every_screen_and_is_accessible(operator: Watched, studi
             expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
             expect(page.get_by_role("heading", level=1)).to_be_visible()
             expect(page.locator("[aria-busy=true]")).to_have_count(0)
-            operator.picture(f"console{path.replace('/', '-')}-{width}-{scheme}")
+            operator.picture(f"console{path[:40].replace('/', '-')}-{width}-{scheme}")
             operator.require_accessible(f"{path} {width} {scheme}")
     operator.require_calm()

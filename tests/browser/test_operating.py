@@ -124,7 +124,7 @@ def test_a_job_that_nobody_may_run_is_explained_moved_cancelled_let_through_and_
 
     # A fleet gets the workflow, and the first one runs.
     go(page, "Fleets")
-    page.get_by_role("table", name="Fleets").get_by_role("link").first.click()
+    page.get_by_role("row").filter(has_text="demo/default").get_by_role("link").click()
     page.get_by_role("combobox", name="Workflow to assign").click()
     page.get_by_role("option", name=slug).click()
     page.get_by_role("button", name="Assign", exact=True).last.click()
@@ -144,7 +144,7 @@ def test_a_job_that_nobody_may_run_is_explained_moved_cancelled_let_through_and_
 
     # Taken away, and given back by Undo.
     go(page, "Fleets")
-    page.get_by_role("table", name="Fleets").get_by_role("link").first.click()
+    page.get_by_role("row").filter(has_text="demo/default").get_by_role("link").click()
     assigned.get_by_role("button", name="Take away").click()
     expect(assigned).to_contain_text("paused")
     undo(page, f"get no {slug} any more")
