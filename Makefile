@@ -24,7 +24,7 @@ up: web ## start everything on embedded defaults; Ctrl-C stops it
 test: web ## all tests: SQLite, PostgreSQL, S3, browser
 	@tools/system-packages
 	@tools/web-build test
-	EDGE_ON_ONE_ENGINE=1 $(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile $(ARGS)
+	EDGE_ON_ONE_ENGINE=1 $(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-fast: $(READY) ## unit tests, and database tests on SQLite only
 	$(BIN)/pytest -q tests/unit tests/database -k "not postgresql" $(ARGS)

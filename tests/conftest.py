@@ -1,9 +1,11 @@
 """Fixtures: a house on SQLite and on PostgreSQL, from migrated templates; a clock that tests move."""
 
 import asyncio
+import itertools
 import os
 import shutil
 import zlib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +42,8 @@ REAL_SECONDS = (
 # tests/database, whose planted faults are many and alike. `make test` runs each case on one of the two, by its name;
 # `make soak`, and whoever calls pytest, on both.
 ON_ONE_ENGINE = ("api", "database/checks", "faults", "live") if os.environ.get("EDGE_ON_ONE_ENGINE") else ()
+LONG = ("browser", "chaos", "cli", "journeys", "worker")
+LONG_BEGUN_WITHIN = 0.7
 HISTORIES = {"central": CENTRAL_HISTORY, "tenant": TENANT_HISTORY}
 
 
@@ -92,6 +96,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = [item for item in items if _is_in(item, *ON_ONE_ENGINE) and not _is_its_engine(item)]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
+    items[:] = _mixed(items)
+
+
+def _mixed(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Long files among short ones, and none of them last: else all cores are fought for at one time and idle at
+    another, and at the end everybody waits for one browser. Needs `--no-loadscope-reorder`."""
+    files: dict[Path, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        files[item.path].append(item)
+    long = [each for each in files.values() if _is_in(each[0], *LONG)]
+    short = [each for each in files.values() if not _is_in(each[0], *LONG)]
+    before = int(len(short) * LONG_BEGUN_WITHIN / max(1, len(long)))
+    mixed: list[pytest.Item] = []
+    for place, file in enumerate(long):
+        mixed += file
+        mixed += itertools.chain(*short[place * before : (place + 1) * before])
+    return mixed + list(itertools.chain(*short[len(long) * before :]))
 
 
 def _is_in(item: pytest.Item, *names: str) -> bool:
