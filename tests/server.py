@@ -14,6 +14,8 @@ from pathlib import Path
 
 import httpx2
 
+from tests.warm import run_warm
+
 START_WITHIN_S = 40
 STOP_WITHIN_S = 20
 COMMAND_WITHIN_S = 100
@@ -99,7 +101,8 @@ class ServerProcess:
     def command(self, *arguments: str, stdin: str = "") -> str:
         """Run `comfyfleet …` on the same home; what it printed."""
         given = {"HOME": str(self.home), "PORT": str(self.port), **self.settings}
-        done = run_command(self.folder, *arguments, stdin=stdin, **given)
+        env = environment(self.folder, **given)
+        done = run_warm(*arguments, env=env, cwd=self.folder, stdin=stdin, timeout_s=COMMAND_WITHIN_S)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -139,7 +139,7 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     # The whole suite comes from one address: it must not run into the limit for people who guess.
     with server_process(tmp_path_factory.mktemp("fleet"), LOGINS_PER_MINUTE="1000") as server:
@@ -219,7 +219,7 @@ class Studio:
         httpx2.post(f"{self.engine_url}/comfyfleet/faults", json=order).raise_for_status()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     settings = {
         "LOGINS_PER_MINUTE": "1000",

@@ -3,12 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.warm import run_warm
 
 # Without what the machine says of Python: a user's machine keeps compiled files, and starts the faster for it.
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("COMFYFLEET_", "PYTHON"))}
@@ -28,16 +29,8 @@ class Command:
         return self._run(*arguments, given="", code=code).stdout
 
     def _run(self, *arguments: str, given: str, code: int) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
-            [sys.executable, "-m", "comfyfleet", *arguments],
-            cwd=self.folder,
-            env={**CLEAN, "COLUMNS": "200", **self.environment},
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        env = {**CLEAN, "COLUMNS": "200", **self.environment}
+        done = run_warm(*arguments, env=env, cwd=self.folder, stdin=given)
         assert done.returncode == code, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done
