@@ -79,7 +79,6 @@ CONSOLE_PAGES = {
     "console-fleet": "/console/fleets/{fleet}",
     "console-dispatches": "/console/dispatches",
     "console-dispatch": "/console/dispatches/{painting}",
-    "console-failed": "/console/dispatches/{failed}",
     "console-blocks": "/console/blocks",
     "console-workflows": "/console/workflows",
     "console-import": "/console/workflows/new",
@@ -103,7 +102,8 @@ def main() -> None:
         console = a_page(browser, links["console"])
         found = make_something(studio, url, Path(folder))
         found |= found_by_operator(console, url)
-        walks = [(stranger, DOORS), (studio, STUDIO_PAGES), (console, CONSOLE_PAGES)]
+        # The studio first: its first page shows a job that is being made, and will not wait.
+        walks = [(studio, STUDIO_PAGES), (console, CONSOLE_PAGES), (stranger, DOORS)]
         for page, pages in walks:
             for name, path in track(pages.items(), description=next(iter(pages)).partition("-")[0]):
                 take(page, name, url + path.format(**found))

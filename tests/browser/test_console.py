@@ -1,7 +1,6 @@
 """The operator's console, in a real browser before a real fleet: engine, worker, jobs that run."""
 
 import itertools
-import os
 import re
 import shutil
 from pathlib import Path
@@ -10,12 +9,11 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DEMO, ROOT, SCHEMES, WIDTHS, Studio, Watched
+from tests.browser.conftest import DEMO, ROOT, SCHEMES, WHOLE, WIDTHS, Studio, Watched, until
 
 PAINT = ROOT / "examples" / "paint.json"
 RUNS_WITHIN_MS = 60_000
 expect.set_options(timeout=20_000)
-WHOLE = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 
 
 def go(page: Page, label: str) -> None:
@@ -163,6 +161,7 @@ def test_every_page_fits_every_screen_and_is_accessible(operator: Watched, studi
     fleet = studio.asking("/api/admin/fleets", "GET")["fleets"][0]["id"]
     tenant = studio.asking("/api/admin/tenants", "GET")["tenants"][0]["id"]
     job = studio.order("paint", prompt="a sea")
+    until(page, lambda: studio.asking(f"/api/admin/dispatches/{job}", "GET")["dispatch"]["finished_at"], within_s=60)
     for number, path in enumerate((*PAGES, f"/fleets/{fleet}", f"/tenants/{tenant}", f"/dispatches/{job}")):
         page.goto(f"{studio.url}/console{path}")
         for scheme, width in looks if WHOLE else [looks[number % len(looks)]]:
