@@ -108,6 +108,8 @@ def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> No
     let_on(page, "Painted over")
     expect(page.get_by_test_id("standing")).to_have_text("Finished.", timeout=MADE_WITHIN_MS)
     tree = page.get_by_role("application", name="Candidate tree")
+    made = page.request.get(f"{studio.url}/api/pipeline-runs/{page.url.rpartition('/')[2]}/tree").json()["candidates"]
+    expect(tree).to_have_attribute("data-drawn", str(len(made)))  # the last of them stands there, too
     tree.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
