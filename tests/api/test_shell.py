@@ -195,6 +195,10 @@ async def test_small_pictures_are_counted_apart(house: House) -> None:
         assert 1 <= int(looked[-1].headers["retry-after"]) <= 60
         assert await asked(client, member.headers, 3) == [200, 200, 429]
         assert (await client.get(nothing)).status_code == 401
+        # Of one tenant five may do so at once, however many keys it makes.
+        others = [await a_member(house, tenant=member.tenant) for _ in range(5)]
+        told = [(await client.get(nothing, headers=each.headers)).status_code for each in others for _ in range(4)]
+    assert told == [404] * 16 + [429] * 4  # the first four were looked at above
 
 
 async def test_an_operator_is_limited_per_key_too(house: House) -> None:

@@ -5,11 +5,8 @@ a file of tests. `watched` is a fresh page; `demo` and `operator` are pages in w
 complains on its console fails its test.
 """
 
-import itertools
-import os
 import shutil
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +17,7 @@ from uuid import uuid4
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.server import ServerProcess, free_port, server_process
 
@@ -29,7 +26,6 @@ PICTURES = ROOT / "test-results"
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS = (390, 1280, 1920)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-WHOLE = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 DEMO, OPERATOR = "demo@localhost", "operator@localhost"
 PASSWORD = "correct horse battery staple"
 # A name that is not this machine's, as on an office network; it leads here all the same.
@@ -69,19 +65,18 @@ class Fleet:
         return email
 
 
+def go(page: Page, label: str) -> None:
+    """By the navigation, to a page of that name."""
+    page.get_by_role("navigation", name="Main").get_by_role("link", name=label, exact=True).click()
+    expect(page.get_by_role("heading", level=1, name=label)).to_be_visible()
+
+
 def until(page: Page, condition: Callable[[], object], within_s: float = 20) -> None:
     """What no locator can tell. The page goes on meanwhile."""
     ends = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < ends, "it did not come to pass"
         page.wait_for_timeout(50)
-
-
-def looks_of(name: str) -> list[tuple[Literal["light", "dark"], int]]:
-    if WHOLE:
-        return list(itertools.product(SCHEMES, WIDTHS))
-    turn = zlib.crc32(name.encode())
-    return [(SCHEMES[(turn + place) % 2], width) for place, width in enumerate(WIDTHS)]
 
 
 @dataclass
@@ -127,14 +122,14 @@ class Watched:
         assert width[0] <= width[1], (where, "scrolls sideways", width)
 
     def require_fits_everywhere(self, name: str, *, settle: Callable[[], None] = lambda: None) -> None:
-        """The page that is shown now, at each width, by turns light and dark: accessible, within its screen, and a
-        picture. In a soak, and in `make screenshots`, both for each width."""
-        for scheme, width in looks_of(name):
+        """The page that is shown now, at each width, light and dark: accessible, within its screen, and a picture."""
+        for scheme in SCHEMES:
             self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            self.page.set_viewport_size({"width": width, "height": 900})
-            settle()
-            self.picture(f"{name}-{width}-{scheme}")
-            self.require_accessible(f"{name} {width} {scheme}")
+            for width in WIDTHS:
+                self.page.set_viewport_size({"width": width, "height": 900})
+                settle()
+                self.picture(f"{name}-{width}-{scheme}")
+                self.require_accessible(f"{name} {width} {scheme}")
         self.page.set_viewport_size({"width": 1280, "height": 900})
 
 

@@ -1,6 +1,7 @@
 """The operator's console, in a real browser before a real fleet: engine, worker, jobs that run."""
 
 import itertools
+import os
 import re
 import shutil
 from pathlib import Path
@@ -9,16 +10,12 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DEMO, ROOT, SCHEMES, WHOLE, WIDTHS, Studio, Watched, until
+from tests.browser.conftest import DEMO, ROOT, SCHEMES, WIDTHS, Studio, Watched, go, until
 
 PAINT = ROOT / "examples" / "paint.json"
 RUNS_WITHIN_MS = 60_000
 expect.set_options(timeout=20_000)
-
-
-def go(page: Page, label: str) -> None:
-    page.get_by_role("navigation", name="Main").get_by_role("link", name=label, exact=True).click()
-    expect(page.get_by_role("heading", level=1, name=label)).to_be_visible()
+WHOLE = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import DEMO, OPERATOR, PASSWORD, Studio, Watched, a_page, fresh
+from tests.browser.conftest import DEMO, OPERATOR, PASSWORD, Studio, Watched, a_page, fresh, go
 from tests.engines import an_engine_process
 from tests.server import environment, server_process
 
@@ -31,11 +31,6 @@ def a_nap(seconds: float = 0.2) -> dict[str, Any]:
         "1": {"class_type": "FleetSleep", "inputs": inputs, "_meta": {"title": "Nap"}},
         "2": {"class_type": "SaveImage", "inputs": {"images": ["1", 0], "filename_prefix": "nap"}},
     }
-
-
-def go(page: Page, label: str) -> None:
-    page.get_by_role("navigation", name="Main").get_by_role("link", name=label, exact=True).click()
-    expect(page.get_by_role("heading", level=1, name=label)).to_be_visible()
 
 
 def fact(page: Page, name: str) -> Locator:

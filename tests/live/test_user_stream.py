@@ -93,6 +93,13 @@ async def test_tokens_that_were_added_are_told_to_their_owner(replica: Replica, 
             await credit(replica.house, each.tenant, each.user.id, 5, "pay-1", actor=Actor("cli", "test"))
         await reader.until("wallet")
     assert [each.event for each in reader.read].count("wallet") == 1
+    # The next stream is not told of it as if it were new: only of what comes.
+    job_id = await stage.job_of(owner)
+    async with reading(replica, owner) as later:
+        await later.until("status", job_id=str(job_id))
+        await credit(replica.house, owner.tenant, owner.user.id, 5, "pay-2", actor=Actor("cli", "test"))
+        await later.until("wallet")
+    assert [each.event for each in later.read].count("wallet") == 1
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

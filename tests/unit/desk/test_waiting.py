@@ -138,6 +138,18 @@ async def test_a_call_that_came_between_the_look_and_the_wait_is_heard() -> None
     assert len(room) == 0
 
 
+async def test_who_has_looked_before_all_were_sent_away_does_not_stay() -> None:
+    """What it saw is out of date: it asks anew. Who looks afterwards stays."""
+    room = WaitingRoom()
+    standing, looked = park(room), room.calls
+    room.dismiss_all()
+    assert standing.woken.result() == Wake()
+    late = room.park(WorkerId(new_id()), [(FLOW, "self_hosted")], (), since=looked)
+    assert late.woken.result() == Wake()
+    after = room.park(WorkerId(new_id()), [(FLOW, "self_hosted")], (), since=room.calls)
+    assert woken(after) == [False]
+
+
 async def test_a_call_from_before_the_look_wakes_nobody() -> None:
     room = WaitingRoom()
     room.wake(LANE)

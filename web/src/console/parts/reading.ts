@@ -1,7 +1,7 @@
 /** How pages of the console read, stay fresh, and change something. */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
-import { useLive, usePolling } from "@/app/live";
+import { useLive, usePolling, useSoon } from "@/app/live";
 import { queries } from "@/app/queries";
 import type { OverviewView } from "@/client";
 
@@ -31,14 +31,8 @@ export function usePages<T>(key: unknown[], read: (cursor: string | undefined) =
 
 /** The stream says that something moved in the fleet: read again, but not for each of a hundred leases a second. */
 export function useFresh(...key: unknown[]): void {
-  const due = useRef<number | undefined>(undefined);
   const waiting = useRef<string | undefined>(undefined);
-  const readAgain = () => {
-    due.current ??= window.setTimeout(() => {
-      due.current = undefined;
-      void queries.invalidateQueries({ queryKey: keyOf(...key) });
-    }, FRESH_AGAIN_MS);
-  };
+  const readAgain = useSoon(() => queries.invalidateQueries({ queryKey: keyOf(...key) }), FRESH_AGAIN_MS);
   useLive("fleet", readAgain);
   // Jobs come and are cancelled without any lease: what waits tells of them.
   useLive<OverviewView>("overview", ({ workflows }) => {
