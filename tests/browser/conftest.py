@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect, sync_playwright
 
 from tests.server import ServerProcess, free_port, server_process
 
@@ -30,9 +30,12 @@ DEMO, OPERATOR = "demo@localhost", "operator@localhost"
 PASSWORD = "correct horse battery staple"
 # A name that is not this machine's, as on an office network; it leads here all the same.
 LAN_NAME = "fleet.test"
-SETTLED = """() => Promise.all(document.getAnimations()
-    .filter((each) => each.effect?.getComputedTiming().iterations !== Infinity)
-    .map((each) => each.finished.catch(() => undefined)))"""
+# One that ends may set off another.
+SETTLED = """async () => {
+    const moving = () => document.getAnimations()
+        .filter((each) => each.effect?.getComputedTiming().iterations !== Infinity && each.playState === 'running');
+    while (moving().length) await Promise.all(moving().map((each) => each.finished.catch(() => undefined)));
+}"""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -101,6 +104,32 @@ class Watched:
         PICTURES.mkdir(exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
 
+    @contextmanager
+    def slow_network(self) -> Iterator[None]:
+        """What a page asks for is on its way until the end. Who is logged in is known: else no page would be shown."""
+        held: list[Route] | None = []
+
+        def ask(route: Route) -> None:
+            if held is None or route.request.url.endswith("/api/auth/session"):
+                route.continue_()
+            else:
+                held.append(route)
+
+        self.page.route("**/api/**", ask)
+        yield
+        arriving, held = held, None
+        for route in arriving:
+            route.continue_()
+        # It stays in the way and lets all pass: a request that it just has in hand would be lost with it.
+
+    def require_says_that_it_loads(self, url: str) -> None:
+        """Before its content is there a page is accessible, too, and says to everybody that something is coming."""
+        with self.slow_network():
+            self.page.goto(url)
+            expect(self.page.locator("main").get_by_role("status", name="Loading").first).to_be_visible()
+            self.require_accessible(f"{url} while it loads")
+        expect(self.page.locator("[aria-busy=true]")).to_have_count(0)
+
     def require_calm(self, *, but: tuple[str, ...] = ()) -> None:
         """Nothing was blocked, nothing broke. `but`: what this very test provokes."""
         assert [each for each in self.complaints if not any(known in each for known in but)] == []
@@ -109,11 +138,12 @@ class Watched:
         """No serious finding of axe in what is shown now, and nothing to scroll sideways for."""
         # What is still coming in, is half transparent.
         self.page.evaluate(SETTLED)
-        # Past the page's own rules for scripts, which allow none but ours.
-        self.page.evaluate(AXE.read_text())
+        # Past the page's own rules for scripts, which allow none but ours; once in each document.
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE.read_text())
         found: Any = self.page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
         serious = [
-            f"{each['id']}: {each['help']} at {[node['html'][:200] for node in each['nodes']][:3]}"
+            f"{each['id']}: {[(node['html'][:200], node['failureSummary']) for node in each['nodes']][:3]}"
             for each in found["violations"]
             if each["impact"] in ("serious", "critical")
         ]
@@ -125,6 +155,7 @@ class Watched:
         """The page that is shown now, at each width, light and dark: accessible, within its screen, and a picture."""
         for scheme in SCHEMES:
             self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            expect(self.page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
             for width in WIDTHS:
                 self.page.set_viewport_size({"width": width, "height": 900})
                 settle()

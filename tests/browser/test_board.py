@@ -99,7 +99,7 @@ def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> No
     for number in range(VOTES):
         vote(page, "ArrowLeft" if number % 2 else "ArrowRight")
     expect(page.get_by_text(f"{VOTES} just now")).to_be_visible()
-    demo.require_accessible("two to compare")
+    demo.require_fits_everywhere("board-vote")
     page.get_by_role("link", name=f"← {HOSTILE}").click()
     expect(page.get_by_role("link", name=f"Compare · {VOTES} votes so far")).to_be_visible()
 
@@ -164,12 +164,14 @@ def test_a_run_is_taken_in_hand(demo: Watched, studio: Studio) -> None:
     page.get_by_role("dialog", name="Stop this run for good?").get_by_role("button", name="Stop").click()
     expect(page.get_by_test_id("standing")).to_have_text("Stopped. What was made stays.")
     demo.require_fits_everywhere("board-run", settle=lambda: page.wait_for_timeout(200))
+    for while_it_loads in (page.url, f"{page.url}/vote"):
+        demo.require_says_that_it_loads(while_it_loads)
     for path, name, seen in (
         ("/runs", "board-runs", re.compile("By hand")),
         ("/pipelines", "board-pipelines", re.compile("Painted postcard")),
         ("/runs/new", "board-new", re.compile("Up to .* pictures")),
     ):
-        page.goto(f"{studio.url}{path}")
+        demo.require_says_that_it_loads(f"{studio.url}{path}")
         page.get_by_text(seen).first.wait_for()
         demo.require_fits_everywhere(name)
     demo.require_calm()

@@ -281,6 +281,10 @@ def test_keys_and_webhooks_are_made_looked_at_and_ended(studio: Studio, demo: Wa
         row.get_by_role("button", name="Look").click()
         page.get_by_role("button", name="Send again").click()
         expect(page.get_by_role("dialog")).to_contain_text("2. answered 204", timeout=20_000)
+        demo.require_accessible("what became of a delivery")
+    page.keyboard.press("Escape")
+    demo.require_says_that_it_loads(page.url)
+    demo.require_fits_everywhere("studio-webhook")
     demo.require_calm()
 
 
@@ -348,7 +352,7 @@ def test_every_page_fits_every_screen(studio: Studio, demo: Watched) -> None:
         "nothing": "/effects/nothing",
     }
     for name, path in pages.items():
-        page.goto(studio.url + path)
+        demo.require_says_that_it_loads(studio.url + path)
         expect(page.get_by_role("heading").first).to_be_visible()
         page.wait_for_load_state("networkidle")
         demo.require_fits_everywhere(f"studio-{name}")

@@ -15,7 +15,7 @@ from tests.chaos.processes import Replica, WorkerProcess
 from tests.chaos.runs.gallery import RUNS, Gallery, Started
 from tests.chaos.stage import steadily
 
-EARLIEST, LATEST = 0.03, 0.95
+EARLIEST, LATEST = 0.03, 0.85  # the last blow, too, is given before the last jobs are done
 DOWN_S = 0.3
 LOOK_EVERY_S, AUDIT_EVERY_S = 0.2, 3.0
 OVER = ("completed", "failed")
@@ -40,6 +40,7 @@ class Night:
     votes: int = 0
     took_s: float = 0.0
     finished: int = 0
+    _down: set[str] = field(default_factory=set)
     _seen_paused: set[Any] = field(default_factory=set)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -53,29 +54,36 @@ class Night:
     # ── blows ──
 
     async def _strike(self) -> None:
+        """Whoever is due is hit, also while another is still coming back: then nobody is there for a while."""
         shares = sorted(self.chance.uniform(EARLIEST, LATEST) for _ in range(self.kills))
-        while shares and not self._over.is_set():
-            passed = sum(self.finished >= share * self.candidates for share in shares)
-            if passed:
-                shares.pop(0)
-                # Who is late with his blows lets nobody go on while the dead come back.
-                await self._kill(both=passed > 1 or self.chance.random() < BOTH_DIE)
-            await asyncio.sleep(LOOK_EVERY_S / 4)
+        async with asyncio.TaskGroup() as returns:
+            while shares and not self._over.is_set():
+                due = sum(self.finished >= share * self.candidates for share in shares)
+                if due and len(self._down) < len(self.replicas):
+                    shares.pop(0)
+                    returns.create_task(self._bring_back(self._kill(both=due > 1 or self.chance.random() < BOTH_DIE)))
+                await asyncio.sleep(LOOK_EVERY_S / 4)
 
-    async def _kill(self, *, both: bool) -> None:
-        """One replica, or both at the same moment; and sometimes a process of workers with them."""
-        hit = self.replicas if both else [self.chance.choice(self.replicas)]
-        self.blows["both replicas killed" if both else "replica killed"] += 1
+    def _kill(self, *, both: bool) -> list[Replica]:
+        """One replica, or all that stand at the same moment; and sometimes a process of workers with them."""
+        standing = [each for each in self.replicas if each.name not in self._down]
+        hit = standing if both else [self.chance.choice(standing)]
+        self.blows["both replicas killed" if len(hit) > 1 else "replica killed"] += 1
         for replica in hit:
             replica.kill()
+            self._down.add(replica.name)
         if self.chance.random() < CREW_DIES_TOO:
             self.blows["worker process killed"] += 1
             process = self.chance.choice(self.crew)
             process.kill()
             process.start()
+        return hit
+
+    async def _bring_back(self, hit: list[Replica]) -> None:
         await asyncio.sleep(DOWN_S)
         await asyncio.gather(*(replica.start() for replica in hit))
         await steadily(self._nothing_in_dead_hands)
+        self._down -= {replica.name for replica in hit}
 
     async def _nothing_in_dead_hands(self) -> None:
         async with self.gallery.stage.house.control_tx() as tx:

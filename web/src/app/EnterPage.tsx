@@ -39,7 +39,7 @@ export function EnterPage() {
             </Text>
           </>
         )}
-        {!login.isError && <Loader size="sm" aria-label="Logging in" />}
+        {!login.isError && <Loader size="sm" role="status" aria-label="Logging in" />}
       </Stack>
     </DoorFrame>
   );

@@ -1,5 +1,5 @@
 /** What surrounds every page: navigation, the account, and what is true of the whole tab. */
-import { AppShell, Burger, Center, Group, NavLink, ScrollArea, Skeleton, Stack, Text } from "@mantine/core";
+import { AppShell, Burger, Center, Group, NavLink, ScrollArea, Skeleton, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Navigate, Outlet, useLocation, useRouterState } from "@tanstack/react-router";
@@ -12,6 +12,7 @@ import { Brand } from "./Brand";
 import { ConnectionNotice } from "./ConnectionNotice";
 import { LoginPage } from "./LoginPage";
 import type { NavigationSection } from "./navigation";
+import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
 import { SessionDialog } from "./SessionDialog";
 import classes from "./Shell.module.css";
@@ -99,9 +100,9 @@ function Section({ section, pathname }: { section: NavigationSection; pathname: 
 
 function Waiting() {
   return (
-    <Stack p="xl" aria-busy="true" aria-label="Loading">
+    <Loading p="xl">
       <Skeleton h={28} w={160} />
       <Skeleton h={220} mt="xl" />
-    </Stack>
+    </Loading>
   );
 }

@@ -1,5 +1,6 @@
 import { Button, Center, Skeleton, Stack, Table } from "@mantine/core";
 import type { ReactNode } from "react";
+import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
 import classes from "./Listing.module.css";
 
@@ -50,9 +51,9 @@ export function Listing<T>({ label, columns, rows, keyOf, empty, problem, again,
 
 function Waiting() {
   return (
-    <Stack gap="xs" aria-busy="true" aria-label="Loading">
-      {[0, 1, 2, 3].map((each) => <Skeleton key={each} h={48} />)}
-    </Stack>
+    <Loading>
+      <Stack gap="xs">{[0, 1, 2, 3].map((each) => <Skeleton key={each} h={48} />)}</Stack>
+    </Loading>
   );
 }
 

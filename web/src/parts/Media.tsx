@@ -12,7 +12,7 @@ type Shown = { url: string | null | undefined; mimeType: string | null | undefin
 export function Media({ url, mimeType, alt, fit = "cover" }: Shown & { fit?: "cover" | "contain" }) {
   const [broken, setBroken] = useState<string | null>(null);
   if (!url) return <div className={classes.unseen} />;
-  if (broken === url) return <Center className={classes.none}><IconPhotoOff size={28} stroke={1.3} aria-label={alt || undefined} /></Center>;
+  if (broken === url) return <Center className={classes.none}><IconPhotoOff size={28} stroke={1.3} {...(alt ? { role: "img", "aria-label": alt } : { "aria-hidden": true })} /></Center>;
   const style = { objectFit: fit };
   if (isClip(mimeType)) {
     const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;

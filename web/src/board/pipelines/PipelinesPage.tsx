@@ -1,10 +1,11 @@
-import { Button, Code, Group, SimpleGrid, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Button, Code, Group, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { IconArrowRight, IconPlayerPlay, IconRoute } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { PipelineView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { pipelinesQuery } from "../data";
@@ -17,7 +18,7 @@ export function PipelinesPage() {
     <>
       <PageHead title="Pipelines" text="What a run makes, step by step." />
       {found.isError && <Problem problem={found.error} again={() => void found.refetch()} />}
-      {found.isPending && <Skeleton h={180} />}
+      {found.isPending && <Loading h={180} />}
       {alive?.length === 0 && (
         <EmptyState icon={IconRoute} title="No pipelines yet" text="A pipeline is written as a small file and applied from a terminal.">
           <Code block>comfyfleet pipelines apply pipeline.yaml</Code>

@@ -1,5 +1,5 @@
 /** One candidate: large, where it came from, how it was made, and what can be done with it. */
-import { Anchor, Badge, Button, Drawer, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Badge, Button, Drawer, Group, Stack, Text, Title } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -7,6 +7,7 @@ import { useMemo } from "react";
 import { queries } from "@/app/queries";
 import { rejectCandidate, retryJob, type LeafView, type RunView } from "@/client";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
+import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
 import { candidateQuery, refreshTree, runQuery } from "../data";
 import { isAlive, looksOf } from "../looks";
@@ -33,7 +34,7 @@ function Opened({ run, leaves, leaf, open }: { run: RunView; leaves: LeafView[];
   const below = useMemo(() => lineOf(leaves, leaf.id).size - parents.length - 1, [leaves, leaf.id, parents]);
   return (
     <Stack gap="lg">
-      {candidate.isPending && <Skeleton h={360} />}
+      {candidate.isPending && <Loading h={360} />}
       {candidate.isError && !candidate.data && <Problem problem={candidate.error} again={() => void candidate.refetch()} />}
       {candidate.data && (candidate.data.url
         ? <img className={classes.picture} src={candidate.data.url} alt={`Candidate of ${run.steps[leaf.position]?.name ?? "this run"}`} />

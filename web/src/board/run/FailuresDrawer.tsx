@@ -1,4 +1,4 @@
-import { Button, Drawer, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { Button, Drawer, Group, Stack, Text } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -6,6 +6,7 @@ import { sentenceOf } from "@/app/errors";
 import { queries } from "@/app/queries";
 import { retryRunJob, type RunJobView, type RunView } from "@/client";
 import { Ago } from "@/parts/Ago";
+import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
 import { failuresQuery, runQuery } from "../data";
 
@@ -25,7 +26,7 @@ function List({ run }: { run: RunView }) {
     },
     onSettled: () => refresh(run),
   });
-  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={160} />;
+  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={160} />;
   if (found.data.length === 0) return <Text className="quiet">Nothing that could be tried again.</Text>;
   return (
     <Stack>

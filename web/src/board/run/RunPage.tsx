@@ -1,10 +1,11 @@
 /** One run: its tree of pictures, its gates, its budget. */
-import { Anchor, Group, Skeleton, Text } from "@mantine/core";
+import { Anchor, Group, Text } from "@mantine/core";
 import { IconPhoto } from "@tabler/icons-react";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import type { RunView } from "@/client";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
@@ -21,7 +22,7 @@ export function RunPage() {
   const { runId = "" } = useParams({ strict: false });
   const { run, tree } = useRun(runId);
   if (run.isError && !run.data) return <><PageHead title="Run" /><Problem problem={run.error} again={() => void run.refetch()} /></>;
-  if (!run.data) return <><PageHead title="Run" /><Skeleton h={520} /></>;
+  if (!run.data) return <><PageHead title="Run" /><Loading h={520} /></>;
   return <Opened key={runId} run={run.data} tree={tree.data} problem={tree.isError ? tree.error : null} />;
 }
 
@@ -46,7 +47,7 @@ function Opened({ run, tree, problem }: { run: RunView; tree: Tree | undefined; 
       {problem !== null && <Problem problem={problem} />}
       <div className={classes.page}>
         <section className={classes.tree} aria-label="Tree">
-          {tree === undefined ? <Skeleton h="100%" /> : isEmpty ? (
+          {tree === undefined ? <Loading h="100%" /> : isEmpty ? (
             <div className={`surface ${classes.empty}`}><EmptyState icon={IconPhoto} title="Nothing yet" text="The first pictures appear here as they are made." /></div>
           ) : (
             <TreeCanvas run={run} leaves={leaves} buds={tree.buds} selected={selected} select={select} open={open} />

@@ -6,6 +6,7 @@ import { useState } from "react";
 import { usePolling } from "@/app/live";
 import { EmptyState } from "@/parts/EmptyState";
 import { moreOf } from "@/parts/Listing";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { runsQuery, useLiveRuns } from "../data";
@@ -37,7 +38,7 @@ export function RunsPage() {
         <SegmentedControl data={FILTERS} value={filter ?? ALL} onChange={(value) => setFilter(value === ALL ? null : value)} aria-label="Which runs" size="sm" />
       </Group>
       {found.isError && <Problem problem={found.error} again={() => void found.refetch()} />}
-      {found.isPending && <SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>{[0, 1, 2].map((each) => <Skeleton key={each} h={190} />)}</SimpleGrid>}
+      {found.isPending && <Loading><SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>{[0, 1, 2].map((each) => <Skeleton key={each} h={190} />)}</SimpleGrid></Loading>}
       {runs?.length === 0 && (
         <EmptyState
           icon={IconBinaryTree}

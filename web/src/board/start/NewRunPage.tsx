@@ -1,8 +1,9 @@
-import { Alert, Skeleton } from "@mantine/core";
+import { Alert } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { IconRoute } from "@tabler/icons-react";
@@ -18,7 +19,7 @@ export function NewRunPage() {
   const again = () => void Promise.all([pipelines.refetch(), effects.refetch()]);
   // What is known stays, with all that was typed, where it could not be read again.
   if (!pipelines.data || !effects.data) {
-    return <><PageHead title="New run" />{problem ? <Problem problem={problem} again={again} /> : <Skeleton h={420} maw={760} />}</>;
+    return <><PageHead title="New run" />{problem ? <Problem problem={problem} again={again} /> : <Loading h={420} maw={760} />}</>;
   }
   const alive = pipelines.data.filter((each) => each.archived_at === null);
   const pipeline = alive.find((each) => each.slug === (chosen ?? alive[0]?.slug));

@@ -5,6 +5,7 @@ import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { castVote, getPair, type CandidateView, type RunView } from "@/client";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { useRun } from "../data";
@@ -16,7 +17,7 @@ export function VotePage() {
   const { step } = useSearch({ strict: false });
   const { run } = useRun(runId);
   if (run.isError && !run.data) return <><PageHead title="Compare" /><Problem problem={run.error} again={() => void run.refetch()} /></>;
-  if (!run.data) return <><PageHead title="Compare" /><Skeleton h={480} /></>;
+  if (!run.data) return <><PageHead title="Compare" /><Loading h={480} /></>;
   const position = Math.min(Math.max(0, (step ?? 1) - 1), run.data.steps.length - 1);
   return <Table key={`${runId} ${position}`} run={run.data} position={position} />;
 }
@@ -52,7 +53,7 @@ function Table({ run, position }: { run: RunView; position: number }) {
           <Button component={Link} to={`/runs/${run.id}`} variant="default">Back to the run</Button>
         </EmptyState>
       )}
-      {state.pair === null && state.isLoading && <div className={classes.table}><Skeleton h="100%" /><Skeleton h="100%" /></div>}
+      {state.pair === null && state.isLoading && <Loading className={classes.table}><Skeleton h="100%" /><Skeleton h="100%" /></Loading>}
       {state.pair && (
         <div className={classes.table} data-testid="pair">
           {state.pair.map((candidate, side) => (

@@ -1,9 +1,10 @@
-import { Accordion, Alert, Anchor, Group, NumberInput, Skeleton, Stack, Text } from "@mantine/core";
+import { Accordion, Alert, Anchor, Group, NumberInput, Stack, Text } from "@mantine/core";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { adminCancelDispatch, adminGetDispatch, adminGetRanGraph, adminRetryDispatch, adminSetPriority, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchDetailView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
@@ -24,7 +25,7 @@ export function DispatchPage() {
       <PageHead title={found.data?.dispatch.workflow ?? "Job"} text={<Group gap={4}><span className="mono">{dispatchId}</span><Copy value={dispatchId} label="Copy the id" /></Group>}>
         {found.data && <Actions found={found.data} />}
       </PageHead>
-      {found.data ? <Dispatch found={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={320} />}
+      {found.data ? <Dispatch found={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={320} />}
     </>
   );
 }
@@ -107,8 +108,8 @@ function Payload({ dispatchId }: { dispatchId: string }) {
         <Accordion.Control>Payload: what its worker gets</Accordion.Control>
         <Accordion.Panel>
           {found.data ? (
-            <pre className="mono" tabIndex={0} aria-label="Payload" style={{ margin: 0, maxHeight: 480, overflow: "auto", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>{text}</pre>
-          ) : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={120} />}
+            <pre className="mono" tabIndex={0} role="region" aria-label="Payload" style={{ margin: 0, maxHeight: 480, overflow: "auto", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>{text}</pre>
+          ) : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={120} />}
         </Accordion.Panel>
       </Accordion.Item>
     </Accordion>

@@ -1,7 +1,8 @@
 /** An effect's own values: its name and price, and what it fixes in its workflow; beside it the form that is left to users. */
-import { NumberInput, Select, SimpleGrid, Skeleton, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
+import { NumberInput, Select, SimpleGrid, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
 import { adminGetWorkflow, adminGetWorkflows, type PropertyView } from "@/client";
+import { Loading } from "@/parts/Loading";
 import { PropertyForm } from "@/parts/PropertyForm";
 import { firstValues, isMedia, problemsOf, type Value } from "@/parts/properties";
 import { Panel } from "../parts/Panel";
@@ -35,7 +36,7 @@ export function EffectForm({ draft, change, assets = [], children }: { draft: Ef
         {draft.workflow && (
           <Panel title="What the effect fixes" text="What you fix here, users cannot change.">
             {workflow.data ? <Stack gap="md">{properties.map((each) => <Fix key={each.name} property={each} value={draft.fixed[each.name]} fix={(value) => fix(each.name, value)} assets={assets} />)}
-              {properties.length === 0 && <Text size="sm" className="quiet">The workflow has no properties.</Text>}</Stack> : <Skeleton h={120} />}
+              {properties.length === 0 && <Text size="sm" className="quiet">The workflow has no properties.</Text>}</Stack> : <Loading h={120} />}
           </Panel>
         )}
       </Stack>

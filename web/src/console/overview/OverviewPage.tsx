@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { adminGetOverview, type OverviewView } from "@/client";
 import { useLive } from "@/app/live";
 import { queries } from "@/app/queries";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Panel } from "../parts/Panel";
@@ -57,9 +58,11 @@ function Overview({ found }: { found: OverviewView }) {
 
 function Waiting() {
   return (
-    <Stack gap="lg" aria-busy="true" aria-label="Loading">
-      <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }}>{[0, 1, 2, 3].map((each) => <Skeleton key={each} h={132} />)}</SimpleGrid>
-      <SimpleGrid cols={{ base: 1, lg: 2 }}><Skeleton h={200} /><Skeleton h={200} /></SimpleGrid>
-    </Stack>
+    <Loading>
+      <Stack gap="lg">
+        <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }}>{[0, 1, 2, 3].map((each) => <Skeleton key={each} h={132} />)}</SimpleGrid>
+        <SimpleGrid cols={{ base: 1, lg: 2 }}><Skeleton h={200} /><Skeleton h={200} /></SimpleGrid>
+      </Stack>
+    </Loading>
   );
 }

@@ -1,9 +1,10 @@
-import { Group, Modal, NumberInput, Select, Skeleton, Stack, Text, TextInput } from "@mantine/core";
+import { Group, Modal, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { adminGetTenant, adminGetTenantUsers, adminInviteTenantUser, adminLimitPriority, adminResumeTenant, adminSuspendTenant, type TenantView, type UserView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
@@ -22,7 +23,7 @@ export function TenantPage() {
   return (
     <>
       <PageHead title={found.data?.name ?? "Tenant"} text={found.data && <span className="mono">{found.data.slug}</span>}>{found.data && <Actions tenant={found.data} />}</PageHead>
-      {found.data ? <Tenant tenant={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={240} />}
+      {found.data ? <Tenant tenant={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={240} />}
     </>
   );
 }

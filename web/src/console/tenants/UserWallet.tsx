@@ -1,9 +1,10 @@
-import { Button, Group, NumberInput, Skeleton, Stack, Text } from "@mantine/core";
+import { Button, Group, NumberInput, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { adminCreditWallet, adminGetUserWallet, type TransactionView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { tellDone } from "@/parts/ConfirmAction";
+import { Loading } from "@/parts/Loading";
 import { newId } from "@/parts/newId";
 import { Problem } from "@/parts/Problem";
 import { Tokens, tokensText } from "@/parts/Tokens";
@@ -35,7 +36,7 @@ export function UserWallet({ tenantId, userId }: { tenantId: string; userId: str
     event.preventDefault();
     credit.mutate();
   };
-  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={200} />;
+  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={200} />;
   return (
     <Stack>
       <Group justify="space-between" align="end">

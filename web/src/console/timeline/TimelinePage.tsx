@@ -1,9 +1,10 @@
 /** What every GPU does and did, over a day. */
-import { Alert, Skeleton, Stack, Text } from "@mantine/core";
+import { Alert, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { adminGetTimeline, type TimelineView } from "@/client";
 import { useConnection, useLive } from "@/app/live";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { keyOf } from "../parts/reading";
@@ -49,7 +50,7 @@ export function TimelinePage() {
           {first.data.blocks.lanes.length === 0 ? <Text className="quiet">No worker was there in the last 24 hours.</Text>
             : <Timeline blocks={first.data.blocks} version={version} aheadMs={first.data.aheadMs} />}
         </Stack>
-      ) : first.isError ? <Problem problem={first.error} again={() => void first.refetch()} /> : <Skeleton h={420} aria-busy="true" aria-label="Loading" />}
+      ) : first.isError ? <Problem problem={first.error} again={() => void first.refetch()} /> : <Loading h={420} />}
     </>
   );
 }

@@ -1,10 +1,11 @@
 /** From nothing to a worker that takes work: a fleet, a secret, a line for the terminal. */
-import { Alert, Button, Group, Loader, Select, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
+import { Alert, Button, Group, Loader, Select, Stack, Text, ThemeIcon, Title } from "@mantine/core";
 import { IconCheck } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactNode } from "react";
 import { adminCreateFleetSecret, adminGetFleets, adminGetStartCommand, adminGetWorkers } from "@/client";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { NewFleet } from "../fleets/FleetsPage";
@@ -76,7 +77,7 @@ function SecretStep({ secret, keep }: { secret: string | null; keep: (secret: st
 
 function Command({ fleetId, secret }: { fleetId: string; secret: string | null }) {
   const found = useRead(["start-command", fleetId], () => adminGetStartCommand({ path: { fleet_id: fleetId }, throwOnError: true }));
-  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={56} />;
+  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={56} />;
   const line = secret ? found.data.command.replace(PASTE_HERE, secret) : found.data.command;
   return (
     <Stack gap="sm">

@@ -1,7 +1,8 @@
-import { Alert, Anchor, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { Alert, Anchor, Group, Stack, Text } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
 import { adminGetWorker, type AssignmentView, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchView, type WorkerDetailView } from "@/client";
 import { Ago } from "@/parts/Ago";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
@@ -21,7 +22,7 @@ export function WorkerPage() {
   return (
     <>
       <PageHead title={workerId}>{found.data && <WorkerActions worker={found.data} />}</PageHead>
-      {found.data ? <Worker worker={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={320} />}
+      {found.data ? <Worker worker={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={320} />}
     </>
   );
 }

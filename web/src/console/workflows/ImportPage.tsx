@@ -1,11 +1,12 @@
 /** From a graph to a workflow: drop it, correct what is proposed, register. */
-import { Group, Skeleton, Stack, Text, Textarea, Button } from "@mantine/core";
+import { Group, Stack, Text, Textarea, Button } from "@mantine/core";
 import { Dropzone } from "@mantine/dropzone";
 import "@mantine/dropzone/styles.css";
 import { IconFileImport } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { adminGetWorkflow, adminProposeWorkflow, type ProposalView } from "@/client";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { FleetFault } from "@/app/errors";
@@ -51,7 +52,7 @@ export function ImportPage() {
             </Stack>
           </Dropzone>
           {propose.isError && <Problem problem={propose.error} />}
-          {propose.isPending && <Skeleton h={60} />}
+          {propose.isPending && <Loading h={60} />}
           <Textarea label="Or paste it" autosize minRows={3} maxRows={10} value={text} onChange={(event) => setText(event.currentTarget.value)} styles={{ input: { fontFamily: "ui-monospace, monospace", fontSize: 13 } }} />
           <Group><Button variant="default" disabled={!text.trim()} loading={propose.isPending} onClick={() => propose.mutate({ text, name: "" })}>Look at it</Button></Group>
         </Stack>

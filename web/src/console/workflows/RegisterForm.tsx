@@ -1,9 +1,10 @@
-import { Alert, Button, Group, MultiSelect, NumberInput, SimpleGrid, Skeleton, Stack, Text, TextInput } from "@mantine/core";
+import { Alert, Button, Group, MultiSelect, NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo, useRef, useState } from "react";
 import { adminAddVersion, adminAddWorkflow, adminAssignWorkflow, adminGetFleets, adminUseVersion, type ProposalView, type VersionView, type WorkflowDetailView } from "@/client";
 import { tellDone } from "@/parts/ConfirmAction";
+import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
 import { FormPreview } from "../effects/FormPreview";
 import { Panel } from "../parts/Panel";
@@ -79,7 +80,7 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
       </Stack>
       <Stack gap="lg">
         <Panel title="The graph" text={`${Object.keys(graph).length} nodes. What users may set is marked.`}>
-          <Suspense fallback={<Skeleton h={380} />}><GraphView graph={graph} marked={marked} height={380} /></Suspense>
+          <Suspense fallback={<Loading h={380} />}><GraphView graph={graph} marked={marked} height={380} /></Suspense>
         </Panel>
         <Panel title="The form" text="As users would see it."><FormPreview properties={drafts.filter((each) => each.open)} /></Panel>
       </Stack>

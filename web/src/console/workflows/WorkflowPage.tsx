@@ -1,9 +1,10 @@
-import { Badge, Button, Group, Skeleton, Stack, Tabs, Text } from "@mantine/core";
+import { Badge, Button, Group, Stack, Tabs, Text } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
 import { adminActivateWorkflow, adminDeactivateWorkflow, adminGetGraph, adminGetVersions, adminGetWorkflow, adminUseVersion, type PropertyView, type VersionView, type WorkflowDetailView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction } from "@/parts/ConfirmAction";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
@@ -23,7 +24,7 @@ export function WorkflowPage() {
   return (
     <>
       <PageHead title={found.data?.workflow.name ?? slug} text={<span className="mono">{slug}</span>}>{found.data && <Actions found={found.data} />}</PageHead>
-      {found.data ? <Workflow found={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={420} />}
+      {found.data ? <Workflow found={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={420} />}
     </>
   );
 }
@@ -65,8 +66,8 @@ function Workflow({ found: { workflow, version } }: { found: WorkflowDetailView 
         </Tabs.List>
         <Tabs.Panel value="graph">
           {graph.data ? (
-            <Suspense fallback={<Skeleton h={520} />}><GraphView graph={graph.data.graph as Graph} marked={marked} height={520} /></Suspense>
-          ) : graph.isError ? <Problem problem={graph.error} again={() => void graph.refetch()} /> : <Skeleton h={520} />}
+            <Suspense fallback={<Loading h={520} />}><GraphView graph={graph.data.graph as Graph} marked={marked} height={520} /></Suspense>
+          ) : graph.isError ? <Problem problem={graph.error} again={() => void graph.refetch()} /> : <Loading h={520} />}
         </Tabs.Panel>
         <Tabs.Panel value="properties">
           <Listing label="Properties" columns={PROPERTIES} rows={version.properties} keyOf={(row) => row.name} empty={<Text size="sm" className="quiet">Users can set nothing: it runs as it is.</Text>} />

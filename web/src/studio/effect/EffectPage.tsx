@@ -6,6 +6,7 @@ import { faultOf } from "@/app/errors";
 import type { OfferView } from "@/client";
 import { getOfferOptions } from "@/client/@tanstack/react-query.gen";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { Media } from "@/parts/Media";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
@@ -29,10 +30,12 @@ export function EffectPage() {
     );
   }
   return (
-    <Grid gap="xl" aria-busy="true" aria-label="Loading">
-      <Grid.Col span={{ base: 12, md: 6 }}><Skeleton h={380} /></Grid.Col>
-      <Grid.Col span={{ base: 12, md: 6 }}><Skeleton h={380} /></Grid.Col>
-    </Grid>
+    <Loading>
+      <Grid gap="xl">
+        <Grid.Col span={{ base: 12, md: 6 }}><Skeleton h={380} /></Grid.Col>
+        <Grid.Col span={{ base: 12, md: 6 }}><Skeleton h={380} /></Grid.Col>
+      </Grid>
+    </Loading>
   );
 }
 

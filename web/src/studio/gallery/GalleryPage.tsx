@@ -3,6 +3,7 @@ import { IconPhotoPlus } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getOffersInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { EffectCard } from "./EffectCard";
@@ -47,8 +48,10 @@ export function GalleryPage() {
 
 function Waiting() {
   return (
-    <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 4 }} spacing="lg" aria-busy="true" aria-label="Loading effects">
-      {[1, 2, 3, 4, 5].map((each) => <Skeleton key={each} h={280} radius={14} />)}
-    </SimpleGrid>
+    <Loading what="Loading effects">
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 4 }} spacing="lg">
+        {[1, 2, 3, 4, 5].map((each) => <Skeleton key={each} h={280} radius={14} />)}
+      </SimpleGrid>
+    </Loading>
   );
 }

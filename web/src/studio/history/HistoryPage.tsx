@@ -6,6 +6,7 @@ import { faultOf } from "@/app/errors";
 import type { JobStatus } from "@/client";
 import { getOfferOptions, getOffersOptions } from "@/client/@tanstack/react-query.gen";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { JobList } from "./JobList";
@@ -89,5 +90,5 @@ function choices(effects: { slug: string; name: string }[], chosen: string | und
 }
 
 function Waiting() {
-  return <Stack gap="xs" aria-busy="true" aria-label="Loading jobs">{Array.from({ length: 8 }, (_, each) => <Skeleton key={each} h={64} />)}</Stack>;
+  return <Loading what="Loading jobs"><Stack gap="xs">{Array.from({ length: 8 }, (_, each) => <Skeleton key={each} h={64} />)}</Stack></Loading>;
 }

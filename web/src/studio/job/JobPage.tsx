@@ -6,6 +6,7 @@ import { faultOf } from "@/app/errors";
 import type { JobView } from "@/client";
 import { getOfferOptions, getVideoOptions } from "@/client/@tanstack/react-query.gen";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Failed } from "./Failed";
@@ -30,7 +31,7 @@ function Job({ jobId }: { jobId: string }) {
     );
   }
   if (job.isError) return <Problem problem={job.error} again={() => void job.refetch()} />;
-  return <Stack aria-busy="true" aria-label="Loading"><Skeleton h={34} w={220} /><Skeleton h={420} /></Stack>;
+  return <Loading><Stack><Skeleton h={34} w={220} /><Skeleton h={420} /></Stack></Loading>;
 }
 
 function Shown({ job, running, frame }: { job: JobView; running: Running | null; frame: string | null }) {

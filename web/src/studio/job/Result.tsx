@@ -1,4 +1,4 @@
-import { Button, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -6,6 +6,7 @@ import { deleteJob, type JobView, type OutputView, type VideoView } from "@/clie
 import { getJobsQueryKey, getOfferOptions } from "@/client/@tanstack/react-query.gen";
 import { bytesText, secondsText } from "@/parts/amounts";
 import { ConfirmAction } from "@/parts/ConfirmAction";
+import { Loading } from "@/parts/Loading";
 import { isClip, isStill, Media } from "@/parts/Media";
 import { Tokens } from "@/parts/Tokens";
 import { CompareClips } from "./CompareClips";
@@ -22,7 +23,7 @@ export function Result({ job, video, waiting }: { job: JobView; video: VideoView
   const ran = ranFor(job, 0);
   return (
     <Stack gap="lg">
-      {primary ? (waiting ? <Skeleton h={420} /> : <Main output={primary} video={video} />) : <Gone job={job} />}
+      {primary ? (waiting ? <Loading h={420} /> : <Main output={primary} video={video} />) : <Gone job={job} />}
       {others.length > 0 && (
         <div className={classes.others}>
           {others.map((each) => <div key={each.file_id} className={`surface ${classes.other}`}><Media url={each.url} mimeType={each.mime_type} alt={each.name} fit="contain" /></div>)}

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { Badge, Button, Group, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconKey, IconPlus } from "@tabler/icons-react";
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
@@ -7,6 +7,7 @@ import { getKeysInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction } from "@/parts/ConfirmAction";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import classes from "./KeysPage.module.css";
@@ -31,7 +32,7 @@ export function KeysPage() {
         <Button leftSection={<IconPlus size={16} />} onClick={open}>New key</Button>
       </PageHead>
       {found.isError && <Problem problem={found.error} again={() => void found.refetch()} />}
-      {found.isPending && <Skeleton h={160} />}
+      {found.isPending && <Loading h={160} />}
       {found.data && keys.length === 0 && <EmptyState icon={IconKey} title="No keys yet" text="Make one for each program, so that each can be stopped alone." />}
       <Stack gap="sm" component="ul" p={0} m={0}>{keys.map((key) => <Row key={key.id} apiKey={key} changed={changed} />)}</Stack>
       {found.hasNextPage && <Group justify="center" mt="md"><Button variant="default" onClick={() => void found.fetchNextPage()}>Older ones</Button></Group>}

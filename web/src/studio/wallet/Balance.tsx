@@ -1,7 +1,8 @@
-import { Button, Skeleton } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useLive, useSoon } from "@/app/live";
+import { Loading } from "@/parts/Loading";
 import { Tokens } from "@/parts/Tokens";
 import { useWallet, walletMoved } from "./useWallet";
 
@@ -15,7 +16,7 @@ export function Balance() {
   useLive("status", readAgain);
   useLive("run", readAgain);
   useLive("wallet", readAgain);
-  if (!wallet.data) return <Skeleton w={72} h={26} />;
+  if (!wallet.data) return <Loading w={72} h={26} />;
   return (
     <Button variant="light" size="compact-sm" radius="xl" renderRoot={(props) => <Link to="/wallet" {...props} />}>
       <Tokens amount={wallet.data.balance} />

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Skeleton, Stack, Table, Text, Title } from "@mantine/core";
+import { Anchor, Button, Group, Stack, Table, Text, Title } from "@mantine/core";
 import { IconCoin, IconReceipt } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -6,6 +6,7 @@ import type { TransactionView } from "@/client";
 import { getTransactionsInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Tokens } from "@/parts/Tokens";
@@ -29,7 +30,7 @@ export function WalletPage() {
       <Group className={`surface ${classes.balance}`} justify="space-between">
         <div>
           <Text size="sm" className="quiet">You can spend</Text>
-          {wallet.data ? <Title order={2} className={classes.amount}><Tokens amount={wallet.data.balance} /></Title> : <Skeleton w={140} h={40} />}
+          {wallet.data ? <Title order={2} className={classes.amount}><Tokens amount={wallet.data.balance} /></Title> : <Loading w={140} h={40} />}
         </div>
         <Stack gap={4} maw={360}>
           {installation?.get_tokens_text && <Text size="sm">{installation.get_tokens_text}</Text>}
@@ -50,7 +51,7 @@ function Ledger() {
     initialPageParam: {},
     getNextPageParam: (page) => (page.next_cursor ? { query: { cursor: page.next_cursor } } : undefined),
   });
-  if (!ledger.data) return ledger.isError ? <Problem problem={ledger.error} again={() => void ledger.refetch()} /> : <Skeleton h={300} />;
+  if (!ledger.data) return ledger.isError ? <Problem problem={ledger.error} again={() => void ledger.refetch()} /> : <Loading h={300} />;
   const rows = ledger.data.pages.flatMap((page) => page.transactions);
   if (rows.length === 0) return <EmptyState icon={IconReceipt} title="Nothing has moved yet" />;
   return (

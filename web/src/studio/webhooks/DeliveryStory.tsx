@@ -1,10 +1,11 @@
-import { Button, Code, Drawer, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Button, Code, Drawer, Group, Stack, Text, Title } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { replayDelivery } from "@/client";
 import { getDeliveryOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
 import { tellDone } from "@/parts/ConfirmAction";
+import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 
@@ -23,7 +24,7 @@ function Story({ deliveryId, changed }: { deliveryId: string; changed: () => voi
     mutationFn: () => replayDelivery({ path, throwOnError: true }),
     onSuccess: () => { void found.refetch(); changed(); tellDone("It is sent again."); },
   });
-  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Skeleton h={240} />;
+  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={240} />;
   const { delivery, attempts, payload } = found.data;
   return (
     <Stack>

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { Badge, Button, Group, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus, IconWebhook } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -7,6 +7,7 @@ import type { EndpointView } from "@/client";
 import { getWebhooksOptions, getWebhooksQueryKey } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
+import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { NewEndpoint } from "./NewEndpoint";
@@ -23,7 +24,7 @@ export function WebhooksPage() {
         <Button leftSection={<IconPlus size={16} />} onClick={open}>Add an address</Button>
       </PageHead>
       {found.isError && <Problem problem={found.error} again={() => void found.refetch()} />}
-      {found.isPending && <Skeleton h={160} />}
+      {found.isPending && <Loading h={160} />}
       {found.data && endpoints.length === 0 && <EmptyState icon={IconWebhook} title="Nobody is told yet" text="Add an address, and each job's end is POSTed to it." />}
       <Stack gap="sm" component="ul" p={0} m={0}>{endpoints.map((each) => <Row key={each.id} endpoint={each} />)}</Stack>
       <NewEndpoint opened={adding} close={close} made={() => void queries.invalidateQueries({ queryKey: getWebhooksQueryKey() })} />
