@@ -36,6 +36,8 @@ SETTLED = """async () => {
         .filter((each) => each.effect?.getComputedTiming().iterations !== Infinity && each.playState === 'running');
     while (moving().length) await Promise.all(moving().map((each) => each.finished.catch(() => undefined)));
 }"""
+# CI's two cores are busy with others' tests, too.
+expect.set_options(timeout=20_000)
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -164,9 +166,10 @@ class Watched:
         self.page.set_viewport_size({"width": 1280, "height": 900})
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    # Per test: while Playwright is open its event loop runs, and no asynchronous test could run in this process.
+    # One for a file; each page has a profile of its own. While Playwright is open its event loop runs, and no
+    # asynchronous test could run in this process: it ends with the file, and these files have none.
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("NO BROWSER: install chromium; nothing of what people see was tested")

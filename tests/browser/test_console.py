@@ -12,7 +12,6 @@ from tests.browser.conftest import DEMO, ROOT, Studio, Watched, go, until
 
 PAINT = ROOT / "examples" / "paint.json"
 RUNS_WITHIN_MS = 60_000
-expect.set_options(timeout=20_000)
 
 
 @pytest.fixture

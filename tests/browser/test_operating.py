@@ -21,7 +21,6 @@ from tests.server import environment, server_process
 
 RUNS_WITHIN_MS = 60_000
 JOB = re.compile(r"/console/dispatches/[0-9a-f-]{36}$")
-expect.set_options(timeout=20_000)
 
 
 def a_nap(seconds: float = 0.2) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from tests.made_media import a_picture
 JOB_WITHIN_MS = 90_000
 POLL_S = 2
 STREAM = "/api/events"
-expect.set_options(timeout=20_000)
 
 
 def a_slow_one(seconds: float, *, steps: int = 8, previews: bool = True) -> dict[str, Any]:
