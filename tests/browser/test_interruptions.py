@@ -264,6 +264,48 @@ def test_a_key_is_copied_on_an_open_network(fleet: Fleet, watched: Watched) -> N
     expect(page.get_by_label("Name")).to_have_value(secret)
 
 
+# ── pages that are not loaded yet ──
+
+
+def cut_line(page: Page) -> None:
+    page.route("**/assets/**", lambda route: route.abort())
+    page.route("**/api/auth/session", lambda route: route.abort())
+
+
+def mend_line(page: Page) -> None:
+    page.unroute("**/assets/**")
+    page.unroute("**/api/auth/session")
+
+
+def test_a_page_that_cannot_be_fetched_is_asked_for_again(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    with page.expect_response("**/api/events*"):
+        page.goto(f"{studio.url}/effects/paint")
+    page.get_by_label("What to paint").fill("a bridge in fog")
+    cut_line(page)
+    page.get_by_role("link", name="History", exact=True).click()
+    alert = page.locator("#main").get_by_role("alert")
+    expect(alert).to_contain_text("The server does not answer. It may be restarting")
+    expect(page).to_have_url(re.compile("/history"))
+    demo.require_accessible("a page that could not be fetched")
+    mend_line(page)
+    alert.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="History")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("What to paint")).to_have_value("a bridge in fog")
+    # Without a stream it comes by itself, too.
+    page.route("**/api/events*", lambda route: route.abort())
+    page.reload()
+    expect(page.get_by_text("Connection lost.")).to_be_visible()
+    cut_line(page)
+    page.get_by_role("link", name="API keys").click()
+    expect(alert).to_contain_text("The server does not answer.")
+    mend_line(page)
+    expect(page.get_by_role("heading", name="API keys")).to_be_visible()
+    # The second is axe's, whom the cut line met, too.
+    demo.require_calm(but=("ERR_FAILED", "Couldn't load preload assets", "The server does not answer."))
+
+
 # ── pages that are left open ──
 
 
