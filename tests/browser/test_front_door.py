@@ -105,6 +105,39 @@ def test_an_operator_logs_in_and_has_no_wallet(fleet: Fleet, watched: Watched) -
     watched.require_calm()
 
 
+def test_on_a_phone_one_goes_by_the_burger(fleet: Fleet, watched: Watched, email: str) -> None:
+    page = watched.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    log_in(page, fleet.at("localhost"), email)
+    navigation, burger = page.get_by_role("navigation", name="Main"), page.get_by_role("button", name="Navigation")
+    require_logged_in(page, email)
+    page.reload()  # it begins at the top, and not where the login was
+    expect(burger).to_be_visible()
+    expect(navigation).to_have_count(0)  # to nobody, however they read
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(burger).to_be_focused()
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        assert page.evaluate("() => document.activeElement.closest('nav')") is None
+    burger.press("Enter")
+    expect(burger).to_have_attribute("aria-expanded", "true")
+    navigation.get_by_role("link", name="API keys").press("Enter")
+    expect(page.get_by_role("heading", name="API keys")).to_be_visible()
+    expect(navigation).to_have_count(0)
+    expect(page.locator("#main")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator("#main").get_by_role("link", name="API reference")).to_be_focused()
+    burger.click()
+    watched.require_accessible("navigation on a phone")
+    watched.picture("navigation-on-a-phone")
+    navigation.get_by_role("link", name="Wallet").click()
+    expect(page.get_by_role("heading", name="Wallet")).to_be_visible()
+    expect(navigation).to_have_count(0)
+    expect(burger).to_have_attribute("aria-expanded", "false")
+    watched.require_calm()
+
+
 def reset_link(fleet: Fleet, email: str) -> str:
     printed = fleet.server.command("user", "reset-link", email)
     found = re.search(r"http://\S+/set-password#token=\S+", printed)

@@ -54,6 +54,10 @@ def is_put(route: Route) -> bool:
     return route.request.method == "PUT"
 
 
+def is_delete(route: Route) -> bool:
+    return route.request.method == "DELETE"
+
+
 def begin_upload(studio: Studio, page: Page) -> None:
     page.goto(f"{studio.url}/effects/glow")
     lake = FilePayload(name="a lake.png", mimeType="image/png", buffer=a_picture())
@@ -260,6 +264,48 @@ def test_a_key_is_copied_on_an_open_network(fleet: Fleet, watched: Watched) -> N
     expect(page.get_by_label("Name")).to_have_value(secret)
 
 
+# ── pages that are not loaded yet ──
+
+
+def cut_line(page: Page) -> None:
+    page.route("**/assets/**", lambda route: route.abort())
+    page.route("**/api/auth/session", lambda route: route.abort())
+
+
+def mend_line(page: Page) -> None:
+    page.unroute("**/assets/**")
+    page.unroute("**/api/auth/session")
+
+
+def test_a_page_that_cannot_be_fetched_is_asked_for_again(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    with page.expect_response("**/api/events*"):
+        page.goto(f"{studio.url}/effects/paint")
+    page.get_by_label("What to paint").fill("a bridge in fog")
+    cut_line(page)
+    page.get_by_role("link", name="History", exact=True).click()
+    alert = page.locator("#main").get_by_role("alert")
+    expect(alert).to_contain_text("The server does not answer. It may be restarting")
+    expect(page).to_have_url(re.compile("/history"))
+    demo.require_accessible("a page that could not be fetched")
+    mend_line(page)
+    alert.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="History")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("What to paint")).to_have_value("a bridge in fog")
+    # Without a stream it comes by itself, too.
+    page.route("**/api/events*", lambda route: route.abort())
+    page.reload()
+    expect(page.get_by_text("Connection lost.")).to_be_visible()
+    cut_line(page)
+    page.get_by_role("link", name="API keys").click()
+    expect(alert).to_contain_text("The server does not answer.")
+    mend_line(page)
+    expect(page.get_by_role("heading", name="API keys")).to_be_visible()
+    # The second is axe's, whom the cut line met, too.
+    demo.require_calm(but=("ERR_FAILED", "Couldn't load preload assets", "The server does not answer."))
+
+
 # ── pages that are left open ──
 
 
@@ -388,7 +434,18 @@ def test_a_webhook_is_paused_resumed_given_a_secret_and_deleted(studio: Studio, 
     expect(head.locator("pre")).to_contain_text("whsec_")
     assert head.locator("pre").inner_text() != first
     page.get_by_role("button", name="Delete").click()
-    dialog(page, "Delete this address?").get_by_role("button", name="Delete").click()
+    asked = dialog(page, "Delete this address?")
+    held: list[Route] = []
+    page.route("**/api/webhooks/*", lambda route: held.append(route) if is_delete(route) else route.continue_())
+    asked.get_by_role("button", name="Delete").click()
+    # What is under way is not taken back by looking away; how it ends is said.
+    expect(asked.get_by_role("button", name="Keep")).to_be_disabled()
+    page.keyboard.press("Escape")
+    until(page, lambda: held)
+    refuse(held.pop())
+    page.unroute("**/api/webhooks/*")
+    expect(asked.get_by_role("alert")).to_contain_text("That was a lot at once.")
+    asked.get_by_role("button", name="Delete").click()
     expect(page).to_have_url(re.compile("/webhooks$"))
     expect(page.get_by_role("link", name=url)).to_have_count(0)
     demo.require_calm(but=("429",))

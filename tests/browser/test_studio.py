@@ -222,13 +222,24 @@ def test_a_server_that_restarts_is_waited_for(studio: Studio, demo: Watched) -> 
     expect(page.get_by_role("button", name="Start")).to_be_enabled()
     assert studio.server.stop() == 0
     expect(page.get_by_text("Connection lost.")).to_be_visible()
+    # A page that is not loaded yet: what surrounds it stays, and the way back.
+    page.get_by_role("link", name="Wallet").click()
+    alert = page.locator("#main").get_by_role("alert")
+    expect(alert).to_contain_text("The server does not answer. It may be restarting")
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/auth/session")):
+        alert.get_by_role("button", name="Try again").click()
+    expect(alert).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("What to paint")).to_have_value("a nebula")
     start(page)
     expect(page.get_by_role("alert")).to_contain_text("The server does not answer. It may be restarting")
     studio.server.start()
     expect(page.get_by_text("Connection lost.")).to_be_hidden(timeout=30_000)
     page.get_by_role("button", name="Try again").click()
     wait_for_result(page)
-    demo.require_calm(but=("ERR_", "Failed to load resource"))
+    page.get_by_role("link", name="Wallet").click()
+    expect(page.get_by_role("heading", name="Wallet")).to_be_visible()
+    demo.require_calm(but=("ERR_", "Failed to load resource", "The server does not answer."))
 
 
 XSS = "<img src=x onerror=\"window.hacked='{0}'\"><script>window.hacked='{0}'</script>\"'><svg onload=alert(1)>{0}"
@@ -371,6 +382,19 @@ def test_by_keyboard_alone(studio: Studio, demo: Watched) -> None:
     page.get_by_role("link", name="Painting").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Painting")).to_be_visible()
+    expect(page.locator("#main")).to_be_focused()
+    page.get_by_role("link", name="History", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="History")).to_be_visible()
+    expect(page.locator("#main")).to_be_focused()
+    # Another question to the same page takes nobody away from what they asked with.
+    asked = page.get_by_role("combobox", name="Effect")
+    asked.fill("Painting")
+    expect(page.get_by_role("option", name="Painting")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("effect=paint"))
+    expect(asked).to_be_focused()
     page.get_by_role("button", name="Account").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("menu")).to_be_visible()

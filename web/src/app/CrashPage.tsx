@@ -1,12 +1,18 @@
 import { Button, Center } from "@mantine/core";
 import { IconBug } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import type { ErrorComponentProps } from "@tanstack/react-router";
-import { faultOf } from "./errors";
+import { useEffect } from "react";
 import { EmptyState } from "@/parts/EmptyState";
+import { Problem } from "@/parts/Problem";
+import { FleetFault } from "./errors";
+import { usePolling } from "./live";
+import { askServer } from "./loadPage";
 
-/** A page of ours broke, or a newer version of the app replaced the one that this tab loaded. */
+/** A page of ours broke, could not be fetched, or belongs to a newer version of the app than this tab loaded. */
 export function CrashPage({ error }: ErrorComponentProps) {
-  const outdated = /dynamically imported module|Importing a module|Failed to fetch/i.test(faultOf(error).message);
+  if (error instanceof FleetFault) return <NotFetched problem={error} />;
+  const outdated = error instanceof Error && error.message.includes("dynamically imported module");
   return (
     <Center mih="70vh">
       <EmptyState
@@ -18,4 +24,13 @@ export function CrashPage({ error }: ErrorComponentProps) {
       </EmptyState>
     </Center>
   );
+}
+
+/** The server is away. It is asked until it is back, by us or by whoever does not want to wait. */
+function NotFetched({ problem }: { problem: FleetFault }) {
+  const server = useQuery({ queryKey: ["server"], queryFn: askServer, retry: false, refetchInterval: usePolling() });
+  useEffect(() => {
+    if (server.isSuccess) location.reload();
+  }, [server.isSuccess]);
+  return <Problem problem={server.error ?? problem} again={() => void server.refetch()} />;
 }

@@ -3,7 +3,7 @@ import { AppShell, Burger, Center, Group, NavLink, ScrollArea, Skeleton, Text } 
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Navigate, Outlet, useLocation, useRouterState } from "@tanstack/react-router";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { boardNavigation } from "@/board/navigation";
 import { consoleNavigation } from "@/console/navigation";
 import { studioNavigation } from "@/studio/navigation";
@@ -41,6 +41,7 @@ function Frame({ me }: { me: Me }) {
   useEffect(close, [pathname, close]);
   // Where one goes is known before its page is there: until then the old one is shown, and may not be ours to see.
   const shown = useRouterState({ select: (state) => (state.resolvedLocation ?? state.location).pathname });
+  const main = useFocusOnArrival(shown);
   if (operator !== isInConsole(pathname)) return <Navigate to={operator ? "/console" : "/"} replace />;
   if (operator !== isInConsole(shown)) return <Waiting />;
   const sections = operator ? consoleNavigation : [...studioNavigation(me), ...boardNavigation];
@@ -54,24 +55,38 @@ function Frame({ me }: { me: Me }) {
       <AppShell.Header className={classes.header}>
         <Group h="100%" px={{ base: "sm", sm: "lg" }} justify="space-between" wrap="nowrap">
           <Group gap="xs" wrap="nowrap">
-            <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" aria-expanded={opened} />
+            <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" aria-expanded={opened} aria-controls="navigation" />
             <Brand to={operator ? "/console" : "/"} />
           </Group>
           <AccountMenu me={me} />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar className={classes.navbar} aria-label="Main">
+      <AppShell.Navbar id="navigation" className={classes.navbar} mod={{ closed: !opened }} aria-label="Main">
         <ScrollArea h="100%" p="sm">
           {sections.map((section) => <Section key={section.title} section={section} pathname={pathname} />)}
         </ScrollArea>
       </AppShell.Navbar>
-      <AppShell.Main id="main" tabIndex={-1} className={classes.main}>
+      <AppShell.Main ref={main} id="main" tabIndex={-1} className={classes.main}>
         <Outlet />
       </AppShell.Main>
       <ConnectionNotice />
       <SessionDialog me={me} />
     </AppShell>
   );
+}
+
+/** Whoever arrives at another page begins there, and not at its link or nowhere. */
+function useFocusOnArrival(shown: string) {
+  const main = useRef<HTMLElement>(null);
+  const before = useRef(shown);
+  useEffect(() => {
+    if (before.current === shown) return;
+    before.current = shown;
+    // A page or a dialog that took the focus itself knows better.
+    if (document.activeElement?.closest("#main, [role=dialog]")) return;
+    main.current?.focus({ preventScroll: true });
+  }, [shown]);
+  return main;
 }
 
 const isInConsole = (pathname: string) => pathname.startsWith("/console");

@@ -9,6 +9,7 @@ const SENTENCES: Record<string, string> = {
   internal: "Something went wrong on our side. It was written down; try again in a moment.",
   database_unavailable: "The server is busy recovering. Nothing is lost; try again in a moment.",
   storage_unavailable: "Files cannot be reached right now. Nothing is lost; try again in a moment.",
+  illegal_move: "Meanwhile this has moved on: look again.",
   rate_limited: "That was a lot at once. Wait a few seconds and go on.",
 };
 

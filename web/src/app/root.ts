@@ -1,5 +1,6 @@
-import { createRootRoute, createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { createRootRoute, createRoute } from "@tanstack/react-router";
 import { CrashPage } from "./CrashPage";
+import { loadPage } from "./loadPage";
 import { Shell } from "./Shell";
 
 export const rootRoute = createRootRoute({ errorComponent: CrashPage });
@@ -10,12 +11,12 @@ export const shellRoute = createRoute({ getParentRoute: () => rootRoute, id: "sh
 export const setPasswordRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/set-password",
-  component: lazyRouteComponent(() => import("./SetPasswordPage"), "SetPasswordPage"),
+  component: loadPage(() => import("./SetPasswordPage"), "SetPasswordPage"),
 });
 
 /** Where a one-time link of `comfyfleet up` leads. */
 export const enterRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/enter",
-  component: lazyRouteComponent(() => import("./EnterPage"), "EnterPage"),
+  component: loadPage(() => import("./EnterPage"), "EnterPage"),
 });

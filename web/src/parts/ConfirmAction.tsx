@@ -28,15 +28,19 @@ export function ConfirmAction({ label, question, text, confirm = label, act, don
       tellDone(done, undo);
     },
   });
+  // What is under way cannot be kept from happening, and how it ends is said here.
+  const leave = () => {
+    if (!action.isPending) close();
+  };
   return (
     <>
       <Button variant="default" {...button} onClick={() => { action.reset(); open(); }}>{label}</Button>
-      <Modal opened={opened} onClose={close} title={question}>
+      <Modal opened={opened} onClose={leave} title={question}>
         <Stack>
           <Text size="sm">{text}</Text>
           {action.isError && <Problem problem={action.error} />}
           <Group justify="end" gap="xs">
-            <Button variant="default" onClick={close} data-autofocus>Keep</Button>
+            <Button variant="default" onClick={close} disabled={action.isPending} data-autofocus>Keep</Button>
             <Button color="red" loading={action.isPending} onClick={() => action.mutate({ act, done, undo })}>{confirm}</Button>
           </Group>
         </Stack>
