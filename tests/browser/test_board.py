@@ -396,6 +396,7 @@ def test_what_failed_is_tried_again(demo: Watched, studio: Studio) -> None:
     demo.require_calm(but=("404",))
 
 
+@pytest.mark.timeout(300)
 def test_a_run_without_tokens_says_where_there_are_more(browser: Browser, studio: Studio) -> None:
     """And before: a session that ends in its form, of which nothing is lost."""
     price = price_of_a_sketch(studio)
