@@ -3,13 +3,17 @@
 import io
 import json
 import re
+import time
 import zipfile
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from uuid import uuid4
 
+import httpx2
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Request, Response, Route, expect
 
-from tests.browser.conftest import Studio, Watched, fresh, until
+from tests.browser.conftest import PASSWORD, Studio, Watched, a_page, fresh, until
 
 MADE_WITHIN_MS = 120_000
 VOTES = 10
@@ -36,6 +40,36 @@ def vote(page: Page, key: str) -> None:
         "before => [...document.querySelectorAll('[data-candidate]')].map(x => x.dataset.candidate).join() != before",
         arg=",".join(before),
     )
+
+
+class Shown:
+    """Which pairs the server named, and what was asked for and came of their pictures."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.pairs: list[Response] = []
+        self.asked: list[str] = []
+        self.came: list[str] = []
+        page.on("response", lambda answer: self.pairs.append(answer) if "/pair?" in answer.url else None)
+        page.on("request", lambda request: self._note(request, self.asked))
+        page.on("requestfinished", lambda request: self._note(request, self.came))
+
+    def _note(self, request: Request, noted: list[str]) -> None:
+        _, objects, token = request.url.partition("/objects/")
+        if objects:
+            noted.append(objects + token)
+
+    def require_next_is_there(self, key: str) -> None:
+        """Both pictures came while somebody looked at the pair before, and are not asked for once more."""
+        until(self.page, lambda: len(self.pairs) > 1)
+        named = self.pairs[-1].json()["pair"]
+        until(self.page, lambda: all(each["url"] in self.came for each in named))
+        self.page.request_gc()  # a picture that nobody holds would be gone
+        vote(self.page, key)
+        assert pair_of(self.page) == [each["id"] for each in named]
+        pictures = self.page.locator("[data-candidate] img")
+        until(self.page, lambda: pictures.evaluate_all("all => all.every(each => each.complete && each.naturalWidth)"))
+        assert [self.asked.count(each["url"]) for each in named] == [1, 1]
 
 
 def let_on(page: Page, step: str) -> None:
@@ -72,6 +106,7 @@ def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> No
     page.get_by_role("link", name="Start a run").click()
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_text("The pipeline needs this.")).to_have_count(2)
+    expect(page.get_by_label("Scene")).to_be_focused()
     page.get_by_label("Name").fill(HOSTILE)
     page.get_by_label("Scene").fill("a lake below mountains")
     page.get_by_label("Mood").fill("autumn")
@@ -89,11 +124,12 @@ def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> No
     assert len([url for url in asked if url.endswith("/tree") or "/tree?" in url]) <= 12
     demo.require_accessible("a run that waits")
 
-    # Ten votes by keyboard, one of them taken back.
+    # Ten votes by keyboard, one of them taken back. The next pair is there before anybody has voted.
+    shown = Shown(page)
     page.get_by_role("link", name="Compare").click()
     page.get_by_test_id("pair").wait_for()
     first = pair_of(page)
-    vote(page, "ArrowLeft")
+    shown.require_next_is_there("ArrowLeft")
     page.keyboard.press("u")
     expect(page.locator("[data-candidate]").first).to_have_attribute("data-candidate", first[0])
     for number in range(VOTES):
@@ -135,8 +171,8 @@ def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> No
 
 @pytest.mark.timeout(300)
 def test_a_run_is_taken_in_hand(demo: Watched, studio: Studio) -> None:
-    """Paused, given more, a candidate rejected, stopped for good."""
-    page = demo.page
+    """Paused, given more jobs and more tokens, a candidate rejected, stopped for good."""
+    page, price = demo.page, price_of_a_sketch(studio)
     page.goto(f"{studio.url}/runs/new")
     page.get_by_label("Name").fill("By hand")
     page.get_by_label("Scene").fill("dunes")
@@ -144,10 +180,15 @@ def test_a_run_is_taken_in_hand(demo: Watched, studio: Studio) -> None:
     page.get_by_label("Variants").fill("2")
     page.get_by_role("button", name="Budget and more").click()
     page.get_by_label("At most, in jobs").fill("1")
+    page.get_by_label("At most, in tokens").fill(str(price))
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_test_id("standing")).to_contain_text("as many jobs as it may", timeout=MADE_WITHIN_MS)
     page.get_by_role("button", name="Budget").click()
     page.get_by_label("Jobs, in all").fill("2")
+    page.get_by_role("button", name="Set", exact=True).click()
+    expect(page.get_by_test_id("standing")).to_contain_text("its tokens are spent")
+    page.get_by_role("button", name="Budget").click()
+    page.get_by_label("Tokens, in all").fill(str(2 * price))
     page.get_by_role("button", name="Set", exact=True).click()
     expect(page.get_by_test_id("standing")).to_contain_text("behind “Sketch”", timeout=MADE_WITHIN_MS)
     page.get_by_role("button", name="Pause").click()
@@ -181,6 +222,8 @@ def test_a_run_is_taken_in_hand(demo: Watched, studio: Studio) -> None:
 def test_a_run_is_left_and_come_back_to(demo: Watched, studio: Studio) -> None:
     """Numbers typed key by key; a list that follows by itself; the tree as it is now; gates opened, changed, undone."""
     page, name, older = demo.page, fresh("Harbour"), fresh("Before it")
+    # What it costs is known only to whoever read the effects to the last page.
+    page.route("**/api/effects?*", one_at_a_time)
     page.goto(f"{studio.url}/runs/new")
     page.evaluate(BEGIN_AND_STOP, older)
     page.get_by_label("Name").fill(name)
@@ -188,7 +231,7 @@ def test_a_run_is_left_and_come_back_to(demo: Watched, studio: Studio) -> None:
     page.get_by_label("Mood").fill("storm")
     variants = page.get_by_label("Variants")
     type_over(variants, "20")
-    expect(page.get_by_text(re.compile("Up to 8[0-9] pictures"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Up to 8[0-9] pictures, [0-9]+ tokens"))).to_be_visible()
     variants.press("Backspace")
     page.get_by_role("button", name="Budget and more").click()
     type_over(page.get_by_label("At most, in hours"), "0.5")
@@ -211,7 +254,9 @@ def test_a_run_is_left_and_come_back_to(demo: Watched, studio: Studio) -> None:
     sketches = page.get_by_role("list", name="Candidates of Sketch").get_by_role("button")
     expect(sketches).to_have_count(2)
     demo.require_calm()
+    told_again = look_without_a_stream(demo)
     zoom(page)
+    assert told_again() <= 1  # nobody asks any more
 
     # One goes on; two; one after all; none; one after all.
     gate = page.get_by_label("How many go on")
@@ -249,7 +294,47 @@ def test_a_run_is_left_and_come_back_to(demo: Watched, studio: Studio) -> None:
 
 
 def one_at_a_time(route: Route) -> None:
-    route.continue_(url=route.request.url.replace("limit=50", "limit=1"))
+    route.continue_(url=re.sub(r"limit=\d+", "limit=1", route.request.url))
+
+
+def look_without_a_stream(demo: Watched) -> Callable[[], int]:
+    """The run is asked for every two seconds; pictures that could not be had come with the connection.
+
+    With it: how often it was asked for since the stream is back.
+    """
+    page = demo.page
+    path = f"/api/pipeline-runs/{page.url.rpartition('/')[2]}"
+    asked: list[float] = []
+    tried: list[str] = []
+
+    def refuse(route: Route) -> None:
+        if route.request.resource_type == "fetch":
+            tried.append(route.request.url)
+        route.abort()
+
+    page.route("**/thumb", refuse)
+    page.route("**/api/events*", lambda route: route.abort())
+    page.on("request", lambda request: asked.append(time.monotonic()) if request.url.endswith(path) else None)
+    page.reload()
+    expect(page.get_by_text("Connection lost.")).to_be_visible()
+    page.evaluate("path => fetch(path, {method: 'POST'})", f"{path}/pause")
+    expect(page.get_by_test_id("standing")).to_contain_text("Nothing new is begun")
+    page.evaluate("path => fetch(path, {method: 'POST'})", f"{path}/resume")
+    expect(page.get_by_test_id("standing")).to_contain_text("behind “Sketch”")
+    until(page, lambda: len(asked) > 3)
+    assert asked[3] - asked[0] > 3 * 1.5
+    until(page, lambda: len(set(tried)) == 2 and all(tried.count(each) >= 3 for each in tried))
+    page.unroute("**/thumb")
+    page.unroute("**/api/events*")
+    page.get_by_role("button", name="Try now").click()
+    expect(page.get_by_text("Connection lost.")).to_be_hidden()
+    expect(page.get_by_role("application", name="Candidate tree")).to_have_attribute("data-drawn", "2")
+    listed_ones = page.get_by_role("list", name="Candidates of Sketch").locator("img")
+    until(page, lambda: listed_ones.evaluate_all("all => all.filter(each => each.naturalWidth).length") == 2)
+    demo.require_calm(but=("ERR_",))
+    demo.complaints.clear()
+    asked.clear()
+    return lambda: len(asked)
 
 
 def zoom(page: Page) -> None:
@@ -309,6 +394,96 @@ def test_what_failed_is_tried_again(demo: Watched, studio: Studio) -> None:
     expect(page.get_by_test_id("standing")).to_contain_text("behind “Sketch”", timeout=MADE_WITHIN_MS)
     expect(page.get_by_role("list", name="Candidates of Sketch").get_by_role("button")).to_have_count(1)
     demo.require_calm(but=("404",))
+
+
+@pytest.mark.timeout(300)
+def test_a_run_without_tokens_says_where_there_are_more(browser: Browser, studio: Studio) -> None:
+    """And before: a session that ends in its form, of which nothing is lost."""
+    price = price_of_a_sketch(studio)
+    email, give = somebody_with(studio, tokens=price)
+    with a_page(browser, studio.session_of(email)) as watched:
+        page = watched.page
+        page.goto(f"{studio.url}/runs/new")
+        page.get_by_label("Name").fill("On a shoestring")
+        page.get_by_label("Scene").fill("a desert")
+        page.get_by_label("Mood").fill("noon")
+        page.get_by_label("Variants").fill("2")
+        page.get_by_role("button", name="Budget and more").click()
+        page.get_by_label("At most, in jobs").fill("9")
+        page.reload()
+        expect(page.get_by_label("At most, in jobs")).to_have_value("9")
+        end_session(studio, page)
+        # Not by the mouse: the stream may have noticed already, and then the login stands before the button.
+        page.get_by_role("button", name="Start", exact=True).dispatch_event("click")
+        log_in_again(page)
+        expect(page.get_by_role("heading", name="On a shoestring")).to_be_visible()
+
+        # It stands still, says so, and leads to more.
+        standing = page.get_by_test_id("standing")
+        expect(standing).to_contain_text("does not hold enough tokens", timeout=MADE_WITHIN_MS)
+        way = page.get_by_role("alert", name="More tokens")
+        expect(way).to_contain_text("Ask Mira at the front desk.")
+        expect(way.get_by_role("link", name="Get tokens")).to_have_attribute("href", "https://shop.example/tokens")
+        sketches = page.get_by_role("list", name="Candidates of Sketch").get_by_role("button")
+        expect(sketches).to_have_count(1)
+        watched.require_accessible("a run without tokens")
+        sketches.click()
+        drawer = page.get_by_role("dialog", name="Sketch")
+        drawer.get_by_role("button", name="Make it again").click()
+        expect(drawer.get_by_role("alert")).to_contain_text(f"This needs {price} tokens. You have 0 tokens.")
+        expect(drawer.get_by_role("link", name="Get tokens")).to_be_visible()
+
+        # With tokens one is made again, and the run goes on when it is told to, as it said.
+        give(2 * price)
+        drawer.get_by_role("button", name="Make it again").click()
+        expect(drawer.get_by_role("link", name="see the job")).to_be_visible()
+        again = drawer.get_by_role("link", name="see the job").get_attribute("href")
+        page.keyboard.press("Escape")
+        expect(standing).to_contain_text("It does not go on by itself")
+        page.get_by_role("button", name="Resume").click()
+        expect(standing).to_contain_text("behind “Sketch”", timeout=MADE_WITHIN_MS)
+        expect(way).to_be_hidden()
+        expect(sketches).to_have_count(2)
+        page.goto(f"{studio.url}{again}")
+        expect(page.get_by_role("link", name="Download")).to_be_visible(timeout=MADE_WITHIN_MS)
+        # A run that was begun leaves an empty form.
+        page.goto(f"{studio.url}/runs/new")
+        expect(page.get_by_label("Scene")).to_have_value("")
+        watched.require_calm(but=("401", "422"))
+
+
+def price_of_a_sketch(studio: Studio) -> int:
+    return int(studio.asking("/api/admin/effects/paint", "GET")["credits_cost"])
+
+
+def somebody_with(studio: Studio, *, tokens: int) -> tuple[str, Callable[[int], None]]:
+    """A user of the demo's tenant, and how to give them more."""
+    email = f"{fresh('poor')}@demo.test"
+    tenants = studio.asking("/api/admin/tenants", "GET")["tenants"]
+    tenant = f"/api/admin/tenants/{next(each['id'] for each in tenants if each['slug'] == 'demo')}"
+    made = studio.asking(f"{tenant}/users", email=email)
+    chosen = {"token": made["link"].partition("#token=")[2], "password": PASSWORD}
+    assert httpx2.post(f"{studio.server.url}/api/auth/password", json=chosen).status_code == 200
+
+    def give(amount: int) -> None:
+        key = uuid4().hex
+        studio.asking(f"{tenant}/credits", user_id=made["user"]["id"], amount=amount, provider_transaction_id=key)
+
+    give(tokens)
+    return email, give
+
+
+def end_session(studio: Studio, page: Page) -> None:
+    (cookie,) = page.context.cookies()
+    ours = {"Cookie": f"{cookie['name']}={cookie['value']}", "Origin": studio.server.url}
+    assert httpx2.post(f"{studio.server.url}/api/auth/logout", headers=ours).status_code == 204
+
+
+def log_in_again(page: Page) -> None:
+    ended = page.get_by_role("dialog", name="Your session has ended")
+    ended.get_by_label("Password").fill(PASSWORD)
+    ended.get_by_role("button", name="Log in").click()
+    expect(ended).to_be_hidden()
 
 
 def test_a_long_seed_stays_as_it_is_typed(demo: Watched, studio: Studio) -> None:

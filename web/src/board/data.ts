@@ -7,6 +7,7 @@ import {
   getCandidate, getOffers, getMaking, getPipelines, getRun, getRunJobs, getRuns, getTree,
   type BudView, type JobStatus, type LeafView, type RunPage, type RunView,
 } from "@/client";
+import { everyPage } from "@/parts/everyPage";
 import { madeOf } from "./looks";
 import { following, lacks, type Filter, type Runs } from "./runs/lists";
 import { changeOf, merged, type RunTold } from "./told";
@@ -68,12 +69,12 @@ export const treeQuery = (runId: string) => queryOptions({
 
 export const pipelinesQuery = queryOptions({
   queryKey: ["pipelines"],
-  queryFn: async () => (await getPipelines({ query: { limit: 100 }, throwOnError: true })).data.pipelines,
+  queryFn: () => everyPage((cursor) => getPipelines({ query: { limit: 100, cursor }, throwOnError: true }), (page) => page.pipelines),
 });
 
 export const effectsQuery = queryOptions({
   queryKey: ["effects", "all"],
-  queryFn: async () => (await getOffers({ query: { limit: 100 }, throwOnError: true })).data.effects,
+  queryFn: () => everyPage((cursor) => getOffers({ query: { limit: 100, cursor }, throwOnError: true }), (page) => page.effects),
 });
 
 export const candidateQuery = (id: string) => queryOptions({

@@ -42,18 +42,24 @@ export function standing(run: RunView): string {
     case "pending": return "It begins in a moment.";
     case "running": return run.in_flight === 1 ? "One picture is being made." : `${run.in_flight} pictures are being made.`;
     case "waiting_for_approval": return gate ? `It waits for you at the gate behind “${gate.name}”.` : "It waits for you.";
-    case "paused": return PAUSED[run.status_reason ?? ""] ?? "Paused. Nothing new is begun until you resume it.";
+    case "paused": return PAUSED[run.status_reason ?? "by_user"] ?? `Paused: ${run.status_reason} Resume it once that is put right.`;
     case "completed": return "Finished.";
     case "failed": return run.status_reason ?? "It failed.";
     case "stopped": return "Stopped. What was made stays.";
   }
 }
 
+// As the server calls it.
+const NO_TOKENS = "tokens";
+
+export const isOutOfTokens = (run: RunView) => run.status === "paused" && run.status_reason === NO_TOKENS;
+
 const PAUSED: Record<string, string> = {
+  by_user: "Paused. Nothing new is begun until you resume it.",
   budget_tokens: "Paused: its tokens are spent. Raise the budget and it goes on.",
   budget_jobs: "Paused: it has begun as many jobs as it may. Raise the budget and it goes on.",
   budget_hours: "Paused: its time is over. Give it more and it goes on.",
-  insufficient_tokens: "Paused: the wallet does not hold enough tokens for the next job.",
+  [NO_TOKENS]: "Paused: the wallet does not hold enough tokens for the next job. It does not go on by itself: resume it when there are more.",
 };
 
 export function closedGate(run: RunView) {

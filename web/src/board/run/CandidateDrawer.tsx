@@ -9,6 +9,7 @@ import { rejectCandidate, retryJob, type LeafView, type RunView } from "@/client
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
 import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
+import { OrderProblem } from "@/studio/effect/OrderProblem";
 import { candidateQuery, refreshTree, runQuery } from "../data";
 import { isAlive, looksOf } from "../looks";
 import { Thumb } from "../parts/Thumb";
@@ -87,7 +88,7 @@ function Replay({ leaf }: { leaf: LeafView }) {
   return (
     <>
       <Button variant="default" loading={replay.isPending} onClick={() => replay.mutate()}>Make it again</Button>
-      {replay.isError && <Problem problem={replay.error} />}
+      {replay.isError && <OrderProblem problem={replay.error} again={() => replay.mutate()} />}
     </>
   );
 }

@@ -1,13 +1,13 @@
-import { Button, Drawer, Group, Stack, Text } from "@mantine/core";
+import { Box, Button, Drawer, Group, Stack, Text } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { sentenceOf } from "@/app/errors";
 import { queries } from "@/app/queries";
 import { retryRunJob, type RunJobView, type RunView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
+import { OrderProblem } from "@/studio/effect/OrderProblem";
 import { failuresQuery, runQuery } from "../data";
 
 export function FailuresDrawer({ run, opened, close }: { run: RunView; opened: boolean; close: () => void }) {
@@ -34,7 +34,7 @@ function List({ run }: { run: RunView }) {
       {found.data.length > 1 && (
         <Button variant="default" loading={all.isPending} leftSection={<IconRefresh size={16} />} onClick={() => all.mutate(found.data)}>Try all {found.data.length} again</Button>
       )}
-      {all.isError && <Problem problem={all.error} />}
+      {all.isError && <OrderProblem problem={all.error} again={() => all.mutate(found.data)} />}
       {found.data.map((job) => <Failure key={job.job_id} run={run} job={job} />)}
     </Stack>
   );
@@ -52,7 +52,7 @@ function Failure({ run, job }: { run: RunView; job: RunJobView }) {
         </div>
         <Button size="compact-sm" variant="default" loading={again.isPending} onClick={() => again.mutate()}>Try again</Button>
       </Group>
-      {again.isError && <Text size="xs" mt={6} c="var(--mantine-color-error)">{sentenceOf(again.error)}</Text>}
+      {again.isError && <Box mt="xs"><OrderProblem problem={again.error} again={() => again.mutate()} /></Box>}
     </div>
   );
 }

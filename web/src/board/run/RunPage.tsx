@@ -11,9 +11,10 @@ import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { BudgetMeters, RunProgress } from "../Budget";
 import { useRun, type Tree } from "../data";
-import { closedGate, standing } from "../looks";
+import { closedGate, isOutOfTokens, standing } from "../looks";
 import { TreeCanvas } from "../tree/TreeCanvas";
 import { CandidateDrawer } from "./CandidateDrawer";
+import { MoreTokens } from "./MoreTokens";
 import { RunActions } from "./RunActions";
 import { StepPanel } from "./StepPanel";
 import classes from "./RunPage.module.css";
@@ -43,6 +44,7 @@ function Opened({ run, tree, problem }: { run: RunView; tree: Tree | undefined; 
       >
         <RunActions run={run} />
       </PageHead>
+      {isOutOfTokens(run) && <MoreTokens />}
       <div className={classes.meters}><RunProgress run={run} /><BudgetMeters run={run} /></div>
       {problem !== null && <Problem problem={problem} />}
       <div className={classes.page}>

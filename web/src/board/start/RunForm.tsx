@@ -4,6 +4,7 @@ import { IconChevronDown, IconPlayerPlay } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
+import { flushSync } from "react-dom";
 import { createRun, type OfferView, type OpenPropertyView, type PipelineView } from "@/client";
 import { entered, numberOf, type Entered } from "@/parts/entered";
 import { NumberEntry } from "@/parts/NumberEntry";
@@ -11,6 +12,7 @@ import { Problem } from "@/parts/Problem";
 import { isNumeric } from "@/parts/properties";
 import { tokensText } from "@/parts/Tokens";
 import { bodyOf, firstFilled, LIMITS, problemsOf, type Approval, type Counted, type Filled } from "./filled";
+import { forgetForm, recallForm, rememberForm } from "./formMemory";
 import { folderOf, planOf, propertyOf } from "./plan";
 
 const APPROVALS: { value: Approval; label: string }[] = [
@@ -27,23 +29,32 @@ const FOLDED: Counted[] = ["tokens_max", "jobs_max", "hours_max", "finals", "con
 export function RunForm({ pipelines, pipeline, effects, choose }: {
   pipelines: PipelineView[]; pipeline: PipelineView; effects: OfferView[]; choose: (slug: string | null) => void;
 }) {
-  const [filled, setFilled] = useState(() => firstFilled(pipeline));
+  const [filled, setFilled] = useState(() => recallForm(pipeline));
   const [key] = useState(() => `web-${Date.now()}-${Math.random().toString(36).slice(2)}`);
   const [tried, setTried] = useState(false);
-  const [more, { toggle }] = useDisclosure();
+  const [more, { toggle }] = useDisclosure(FOLDED.some((name) => filled[name] !== firstFilled(pipeline)[name]));
   const go = useNavigate();
-  const set = <K extends keyof Filled>(name: K, value: Filled[K]) => setFilled((before) => ({ ...before, [name]: value }));
+  function set<K extends keyof Filled>(name: K, value: Filled[K]) {
+    const next = { ...filled, [name]: value };
+    setFilled(next);
+    rememberForm(pipeline, next);
+  }
   const problems = problemsOf(pipeline, effects, filled);
   const told = tried ? problems : {};
   const isUnfolded = more || FOLDED.some((name) => told[name]);
   const start = useMutation({
     mutationFn: async () => (await createRun({ body: bodyOf(pipeline, filled, key), throwOnError: true })).data,
-    onSuccess: (run) => go({ to: "/runs/$runId", params: { runId: run.id } }),
+    onSuccess: (run) => {
+      forgetForm(pipeline);
+      return go({ to: "/runs/$runId", params: { runId: run.id } });
+    },
   });
-  function submit(event: FormEvent) {
+  function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
-    setTried(true);
+    flushSync(() => setTried(true));
     if (Object.keys(problems).length === 0) start.mutate();
+    // What is wrong may stand above the screen, and is read out only to whoever is there.
+    else event.currentTarget.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
   }
   const counted = (name: Counted) => ({ limits: LIMITS[name], value: filled[name], problem: told[name], change: (value: Entered) => set(name, value) });
   return (

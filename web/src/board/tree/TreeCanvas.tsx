@@ -2,7 +2,7 @@
 import { ActionIcon, Tooltip, VisuallyHidden, useComputedColorScheme } from "@mantine/core";
 import { IconFocusCentered, IconMinus, IconPlus } from "@tabler/icons-react";
 import { useEffect, useEffectEvent, useId, useMemo, useRef, useState, type KeyboardEvent } from "react";
-import { useLive } from "@/app/live";
+import { useConnection, useLive } from "@/app/live";
 import type { BudView, LeafView, RunView } from "@/client";
 import { looksOf } from "../looks";
 import { layOut, lineOf, neighbour } from "./layout";
@@ -28,6 +28,7 @@ export function TreeCanvas({ run, leaves, buds, selected, select, open }: Props)
   const progress = useRef(new Map<string, number>());
   const [hovered, hover] = useState<string | null>(null);
   const scheme = useComputedColorScheme("light");
+  const connection = useConnection();
   const help = useId();
   const layout = useMemo(() => layOut(leaves, buds), [leaves, buds]);
   const looks = useMemo(() => looksOf(run, leaves), [run, leaves]);
@@ -63,6 +64,9 @@ export function TreeCanvas({ run, leaves, buds, selected, select, open }: Props)
     const urls = leaves.flatMap((leaf) => leaf.thumb_url ?? []);
     if (stage.current) thumbs.current?.want(urls, stage.current.urlsInSight);
   }, [leaves]);
+  useEffect(() => {
+    if (connection === "live") thumbs.current?.again();
+  }, [connection]);
   useEffect(() => stage.current?.recolour(), [scheme]);
   useLive<Told>("progress", ({ job_id, data }) => {
     if (!buds.some((bud) => bud.job_id === job_id)) return;

@@ -2,8 +2,8 @@
 
 export const SMALL = 48;
 const AT_ONCE = 6;
-const AGAIN_MS = 4_000;
-const TRIES_MAX = 3;
+const AGAIN_MS_MIN = 1_000;
+const AGAIN_MS_MAX = 60_000;
 
 export type Thumb = { small: ImageBitmap; large: ImageBitmap };
 type Wanted = { url: string; tries: number };
@@ -13,7 +13,10 @@ const BUSY_S = 10;
 export class Thumbs {
   private readonly drawn = new Map<string, Thumb>();
   private readonly wanted = new Map<string, Wanted>();
-  private readonly broken = new Set<string>();
+  /** Asked for at least once: wanted, under way, resting, there, or gone for good. */
+  private readonly known = new Set<string>();
+  /** Those that could not be had, until they are asked for again. */
+  private readonly resting = new Map<string, Wanted>();
   private underWay = 0;
   private closed = false;
   private pausedUntil = 0;
@@ -26,10 +29,6 @@ export class Thumbs {
     return this.drawn.get(url);
   }
 
-  isBroken(url: string): boolean {
-    return this.broken.has(url);
-  }
-
   get count(): number {
     return this.drawn.size;
   }
@@ -37,8 +36,17 @@ export class Thumbs {
   want(urls: string[], inSight: () => string[]): void {
     this.inSight = inSight;
     for (const url of urls) {
-      if (!this.drawn.has(url) && !this.broken.has(url) && !this.wanted.has(url)) this.wanted.set(url, { url, tries: 0 });
+      if (this.known.has(url)) continue;
+      this.known.add(url);
+      this.wanted.set(url, { url, tries: 0 });
     }
+    this.fill();
+  }
+
+  /** The server is back: what could not be had need not wait any longer. */
+  again(): void {
+    for (const url of this.resting.keys()) this.wanted.set(url, { url, tries: 0 });
+    this.resting.clear();
     this.fill();
   }
 
@@ -75,7 +83,10 @@ export class Thumbs {
       if (answer.status === 404) throw new Missing();
       if (answer.status === 429) return this.pause(wanted, Number(answer.headers.get("Retry-After")) || BUSY_S);
       if (!answer.ok) throw new Error(String(answer.status));
-      const large = await createImageBitmap(await answer.blob());
+      const bytes = await answer.blob();
+      const large = await createImageBitmap(bytes).catch(() => {
+        throw new Missing();
+      });
       const by = SMALL / Math.max(large.width, large.height);
       const small = await createImageBitmap(large, {
         resizeWidth: Math.max(1, Math.round(large.width * by)),
@@ -100,18 +111,18 @@ export class Thumbs {
     }, seconds * 1000 + 1);
   }
 
+  /** A picture that is not there, or is none, stays away; everything else passes. */
   private failed(wanted: Wanted, isGone: boolean): void {
-    if (this.closed) return;
-    if (isGone || wanted.tries + 1 >= TRIES_MAX) {
-      this.broken.add(wanted.url);
-      this.changed();
-      return;
-    }
+    if (this.closed || isGone) return;
+    const { url, tries } = wanted;
+    this.resting.set(url, { url, tries: tries + 1 });
     window.setTimeout(() => {
-      if (this.closed) return;
-      this.wanted.set(wanted.url, { url: wanted.url, tries: wanted.tries + 1 });
+      const rested = this.resting.get(url);
+      if (this.closed || !rested) return;
+      this.resting.delete(url);
+      this.wanted.set(url, rested);
       this.fill();
-    }, AGAIN_MS);
+    }, Math.min(AGAIN_MS_MIN * 2 ** tries, AGAIN_MS_MAX));
   }
 }
 

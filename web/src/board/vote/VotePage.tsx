@@ -112,6 +112,8 @@ function counted(run: RunView, position: number, mine: number): string {
 }
 
 function wireOf(runId: string, position: number) {
+  // Held until the next ones come: a browser forgets a picture that nobody holds, and would fetch it again.
+  const pictures: HTMLImageElement[] = [];
   return {
     next: async (beside: string[]): Promise<Pair | null> => {
       const { data } = await getPair({ path: { run_id: runId }, query: { position, beside }, throwOnError: true });
@@ -123,7 +125,13 @@ function wireOf(runId: string, position: number) {
       await castVote({ body, throwOnError: true, keepalive: true });
     },
     preload: (pair: Pair): void => {
-      for (const { url } of pair) if (url) new Image().src = url;
+      pictures.splice(0, pictures.length, ...pair.flatMap(({ url }) => (url ? [pictureOf(url)] : [])));
     },
   };
+}
+
+function pictureOf(url: string): HTMLImageElement {
+  const picture = new Image();
+  picture.src = url;
+  return picture;
 }

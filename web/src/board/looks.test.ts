@@ -1,0 +1,16 @@
+import { expect, it } from "vitest";
+import type { RunView } from "@/client";
+import { isOutOfTokens, standing } from "./looks";
+
+const paused = (reason: string | null) => ({ status: "paused", status_reason: reason, steps: [] }) as unknown as RunView;
+
+it("says why a run is paused, and what makes it go on", () => {
+  expect(standing(paused("by_user"))).toMatch("until you resume it");
+  expect(standing(paused("budget_tokens"))).toMatch("Raise the budget and it goes on");
+  expect(standing(paused("tokens"))).toMatch("does not go on by itself");
+  expect(standing(paused("There is no effect 'paint'."))).toBe("Paused: There is no effect 'paint'. Resume it once that is put right.");
+});
+
+it("lacks tokens only where the wallet does, not where its budget is spent", () => {
+  expect([paused("tokens"), paused("budget_tokens"), paused(null)].map(isOutOfTokens)).toEqual([true, false, false]);
+});
