@@ -147,6 +147,40 @@ async def test_a_disabled_user_gets_no_link(client: httpx2.AsyncClient, admin: M
     assert (answer.status_code, fault(answer)["code"]) == (409, "illegal_move")
 
 
+async def test_an_operator_hands_on_a_new_link_where_the_first_was_lost(
+    client: httpx2.AsyncClient, house: House, admin: Member
+) -> None:
+    operator = await an_operator_key(house)
+    users = f"/api/admin/tenants/{admin.tenant.id}/users"
+    invited = (await client.post(users, json={"email": "new@example.com"}, headers=operator)).json()
+    target = f"{users}/{invited['user']['id']}/link"
+    again = (await client.post(target, headers=operator)).json()
+    assert again["user"] == invited["user"]
+    assert (await accept(client, invited["link"])).status_code == 422
+    assert (await accept(client, again["link"])).status_code == 200
+    # Who is there already gets a way to another password; who is shut out gets none.
+    reset = (await client.post(target, headers=operator)).json()
+    assert (reset["user"]["status"], (await accept(client, reset["link"])).status_code) == ("active", 200)
+    await client.post(f"/api/users/{invited['user']['id']}/disable", headers=admin.headers)
+    assert fault(await client.post(target, headers=operator))["code"] == "illegal_move"
+    # What was done is written down; what was refused is not.
+    (latest, _, first) = (await client.get("/api/admin/audit-log", headers=operator)).json()["actions"]
+    assert (latest["action"], latest["subject"]) == ("user.renew_link", invited["user"]["id"])
+    assert latest["detail"] == {"email": "new@example.com", "tenant_id": str(admin.tenant.id)}
+    assert first["action"] == "user.invite"
+
+
+async def test_an_operators_new_link_is_for_a_user_of_that_tenant(
+    client: httpx2.AsyncClient, house: House, admin: Member
+) -> None:
+    operator, stranger = await an_operator_key(house), await a_member(house)
+    for tenant, user in [(admin.tenant.id, stranger.user.id), (new_id(), admin.user.id), (admin.tenant.id, new_id())]:
+        answer = await client.post(f"/api/admin/tenants/{tenant}/users/{user}/link", headers=operator)
+        assert (answer.status_code, fault(answer)["code"]) == (404, "not_found")
+    own = f"/api/admin/tenants/{admin.tenant.id}/users/{admin.user.id}/link"
+    assert (await client.post(own, headers=admin.headers)).status_code == 403
+
+
 async def test_nobody_can_disable_themselves(client: httpx2.AsyncClient, admin: Member) -> None:
     answer = await client.post(f"/api/users/{admin.user.id}/disable", headers=admin.headers)
     assert (answer.status_code, fault(answer)["code"]) == (403, "forbidden")

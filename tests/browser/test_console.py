@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import DEMO, ROOT, Studio, Watched, go, until
 
@@ -29,16 +29,42 @@ def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watche
     page.get_by_label("Or paste it").fill('{"nodes": [], "links": []}')
     page.get_by_role("button", name="Look at it").click()
     expect(page.get_by_role("alert")).to_contain_text("Export (API)")
-    page.set_input_files("input[type=file]", graph)
+    drop(page, graph)
     expect(page.get_by_label("Slug")).to_have_value(slug)
     expect(page.get_by_text("What users may set", exact=True)).to_be_visible()
     page.get_by_label("Users may set Paint: steps").uncheck(force=True)
+    # What is proposed is corrected: its name, what it allows, whether it is needed; the form beside it follows.
+    form = page.locator("section").filter(has=page.get_by_role("heading", name="The form"))
+    page.get_by_role("button", name="More about Paint: width").click()
+    page.get_by_label("Least", exact=True).fill("256")
+    page.get_by_label("Most", exact=True).fill("128")
+    expect(page.get_by_text("Paint: width: the least is more than the most.")).to_be_visible()
+    expect(page.get_by_role("button", name="Register")).to_be_disabled()
+    page.get_by_label("Most", exact=True).fill("1024")
+    page.get_by_label("Step", exact=True).fill("256")
+    page.get_by_label("Needed", exact=True).check()
+    page.get_by_label("Label", exact=True).fill("Breadth")
+    expect(form.get_by_role("slider", name="Breadth")).to_have_attribute("aria-valuemax", "1024")
     page.get_by_role("button", name="Register").click()
     expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
     expect(page.locator(".react-flow__node")).to_have_count(2)
+    kept = studio.asking(f"/api/admin/workflows/{slug}", "GET")["version"]["properties"]
+    said = {each["label"]: (each["minimum"], each["maximum"], each["step"], each["required"]) for each in kept}
+    assert said["Breadth"] == (256, 1024, 256, True)
 
+    # Of a list that comes in many pages, all can be chosen.
+    page.route("**/api/admin/workflows?limit=100*", in_pages_of_two)
     page.get_by_role("link", name="Make an effect").click()
+    page.get_by_role("combobox", name="Workflow").click()
+    known = len(studio.asking("/api/admin/workflows?limit=100", "GET")["workflows"])
+    assert known > 3
+    expect(page.get_by_role("option")).to_have_count(known)
+    page.keyboard.press("Escape")
     page.get_by_role("textbox", name="Name", exact=True).fill(title)
+    # An emptied price is none, and least of all free.
+    page.get_by_label("Price in tokens").fill("")
+    expect(page.get_by_text("Enter a price; 0 is free.")).to_be_visible()
+    expect(page.get_by_role("button", name="Make the effect")).to_be_disabled()
     page.get_by_label("Price in tokens").fill("2")
     expect(page.get_by_role("heading", name="The form")).to_be_visible()
     page.get_by_role("button", name="Make the effect").click()
@@ -55,6 +81,9 @@ def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watche
     expect(page.get_by_label("Payload", exact=True)).to_contain_text("FleetPaint")
     operator.picture("console-dispatch")
 
+    go(page, "Overview")
+    require_numbers(page, studio)
+
     go(page, "Timeline")
     page.get_by_role("button", name="Attempts in this time, as a table").click()
     expect(page.get_by_role("table").get_by_text(slug).first).to_be_visible()
@@ -65,6 +94,49 @@ def test_from_a_graph_to_a_published_effect_with_a_finished_job(operator: Watche
     row = page.get_by_role("row").filter(has_text="effect: publish").filter(has_text=f"night-{slug}")
     expect(row).to_contain_text("operator@localhost")
     operator.require_calm(but=("422",))
+
+
+def drop(page: Page, file: Path) -> None:
+    """As from a folder on the desktop."""
+    carried = page.evaluate_handle(
+        """([text, name]) => {
+            const carried = new DataTransfer();
+            carried.items.add(new File([text], name, { type: 'application/json' }));
+            return carried;
+        }""",
+        [file.read_text(), file.name],
+    )
+    place = page.get_by_text("Drop a graph here")
+    for event in ("dragenter", "dragover", "drop"):
+        place.dispatch_event(event, {"dataTransfer": carried})
+
+
+def in_pages_of_two(route: Route) -> None:
+    """The server's own pages, only smaller ones: nobody has to make a hundred workflows."""
+    route.continue_(url=route.request.url.replace("limit=100", "limit=2"))
+
+
+def require_numbers(page: Page, studio: Studio) -> None:
+    """What is shown is what the server counts: it goes on meanwhile."""
+
+    def shows() -> bool:
+        told = studio.asking("/api/admin/overview", "GET")
+        hour = told["last_hour"]
+        done, failed = sum(hour["completed"]), sum(hour["failed"])
+        busy = page.get_by_role("region", name="Busy, last hour").inner_text()
+        ended = page.get_by_role("img", name=re.compile(rf"^{done} completed, {failed} failed")).count()
+        rate = page.get_by_role("region", name="Finished a minute").inner_text()
+        reasons = page.get_by_role("heading", name="How attempts ended").locator("xpath=ancestor::section").inner_text()
+        return (
+            done > 0
+            and ended == 1
+            and f"{done} in the last hour" in rate
+            and f"{int(told['busy_share'] * 100 + 0.5)} %" in busy
+            and all(str(number) in reasons for number in hour["by_reason"].values())
+            and ("completed" in reasons) == ("completed" in hour["by_reason"])
+        )
+
+    until(page, shows)
 
 
 def click_block(page: Page) -> None:
@@ -107,6 +179,16 @@ def test_a_worker_is_drained_and_taken_back(operator: Watched, studio: Studio) -
     line = page.get_by_text(re.compile(r"COMFYFLEET_FLEET_SECRET=\S+ comfyfleet worker --control-plane"))
     expect(line).to_be_visible()
     expect(line).not_to_contain_text("paste")
+
+    # A secret that was made here is known by its name, and retired here.
+    go(page, "Fleets")
+    made = page.get_by_role("table", name="Fleet secrets").get_by_role("row").filter(has_text="made in the console")
+    expect(made).to_contain_text("active")
+    made.get_by_role("button", name="Retire").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Those that are registered go on.")
+    page.get_by_role("dialog").get_by_role("button", name="Retire").click()
+    expect(made).to_contain_text("retired")
+    expect(made.get_by_role("button", name="Retire")).to_have_count(0)
     operator.require_calm()
 
 
@@ -115,16 +197,53 @@ def test_tokens_are_credited_and_settings_show_no_secret(operator: Watched, stud
     page.goto(f"{studio.url}/console/tenants")
     page.get_by_role("link", name="Demo", exact=True).click()
     page.get_by_role("button", name=f"Wallet of {DEMO}").click()
-    page.get_by_label("Tokens", exact=True).fill("250")
-    page.get_by_role("button", name="Credit").click()
-    expect(page.get_by_role("table", name="Ledger")).to_contain_text("+250")
+    ledger = page.get_by_role("table", name="Ledger")
+    expect(ledger).to_be_visible()
+    tokens = page.get_by_label("Tokens", exact=True)
+    asked = page.get_by_role("dialog", name="Credit 251 tokens?")
+    # Enter alone moves nothing, and whoever is asked can still leave it.
+    tokens.fill("251")
+    tokens.press("Enter")
+    page.get_by_role("button", name="Credit", exact=True).click()
+    expect(asked).to_contain_text(DEMO)
+    asked.get_by_role("button", name="Keep").click()
+    expect(asked).to_be_hidden()
+    tokens.fill("")
+    expect(page.get_by_role("button", name="Credit", exact=True)).to_be_disabled()
+    tokens.fill("250")
+    page.get_by_role("button", name="Credit", exact=True).click()
+    page.get_by_role("dialog", name="Credit 250 tokens?").get_by_role("button", name="Credit 250 tokens").click()
+    expect(page.get_by_text(f"250 tokens credited to {DEMO}.")).to_be_visible()
+    expect(ledger).to_contain_text("+250")
+    expect(ledger).not_to_contain_text("+251")
+    # What happens elsewhere is read within seconds, and a long ledger can be read to its end.
+    credit_behind_the_back(studio, 21)
+    expect(ledger.get_by_text("+1", exact=False).first).to_be_visible()
+    expect(ledger).not_to_contain_text("+250")
+    page.get_by_role("button", name="Show more").click()
+    expect(ledger).to_contain_text("+250")
     page.keyboard.press("Escape")
     go(page, "Settings")
     page.get_by_label("Search settings").fill("secret_key")
     expect(page.get_by_role("table")).to_contain_text("not set")
+    page.get_by_label("Search settings").fill("")
+    page.get_by_label("Only what is not a default").check(force=True)
+    expect(page.get_by_role("row").filter(has_text="logins_per_minute")).to_contain_text("1000")
+    shown = page.get_by_role("table").locator("tbody").get_by_role("row")
+    changed = [each for each in studio.asking("/api/admin/settings", "GET")["settings"] if each["source"] != "default"]
+    expect(shown).to_have_count(len(changed))
     go(page, "Blocks")
     expect(page.get_by_text("No blocks")).to_be_visible()
     operator.require_calm()
+
+
+def credit_behind_the_back(studio: Studio, times: int) -> None:
+    tenants = studio.asking("/api/admin/tenants", "GET")["tenants"]
+    tenant = f"/api/admin/tenants/{next(each['id'] for each in tenants if each['slug'] == 'demo')}"
+    users = studio.asking(f"{tenant}/users", "GET")["users"]
+    user = next(each["id"] for each in users if each["email"] == DEMO)
+    for _ in range(times):
+        studio.asking(f"{tenant}/credits", user_id=user, amount=1, provider_transaction_id=uuid4().hex)
 
 
 PAGES = (

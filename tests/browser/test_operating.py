@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -98,6 +99,8 @@ def test_a_job_that_nobody_may_run_is_explained_moved_cancelled_let_through_and_
 
     # Another place in the queue, taken back, and what cannot be.
     page.get_by_role("button", name="Priority").click()
+    page.get_by_role("dialog").get_by_label("Priority").fill("")
+    expect(page.get_by_role("button", name="Set", exact=True)).to_be_disabled()
     page.get_by_role("dialog").get_by_label("Priority").fill("7")
     page.get_by_role("button", name="Set", exact=True).click()
     expect(fact(page, "Priority")).to_have_text("7")
@@ -156,12 +159,53 @@ def test_a_fleet_is_made_and_a_wrong_name_is_explained(operator: Watched, studio
     expect(dialog.get_by_role("alert")).to_contain_text("lower-case")
     dialog.get_by_label("Slug").fill(slug)
     dialog.get_by_label("Name").fill(f"Shift of {slug}")
-    dialog.get_by_role("button", name="Create").click()
+    # A session that ends meanwhile takes nothing of this away, and what was pressed happens once somebody is back.
+    page.context.clear_cookies()
+    dialog.get_by_role("button", name="Create").dispatch_event("click")
+    ended = page.get_by_role("dialog", name="Your session has ended")
+    ended.get_by_label("Password").fill(PASSWORD)
+    ended.get_by_role("button", name="Log in").click()
     expect(page.get_by_text(f"Fleet {slug}/production is there.")).to_be_visible()
     page.get_by_role("link", name=f"Shift of {slug}").click()
     expect(page.get_by_text("No worker has registered with this fleet yet.")).to_be_visible()
     expect(page.get_by_text(f"--fleet {slug}")).to_be_visible()
-    operator.require_calm(but=("422",))
+    # Its first worker comes, and the page says so by itself.
+    join(studio, slug)
+    expect(page.get_by_text("No worker has registered with this fleet yet.")).to_have_count(0)
+    state(page, "approved")
+    studio.asking(f"/api/admin/workers/{slug}/revoke")
+    state(page, "revoked")
+    operator.require_calm(but=("422", "401"))
+
+
+def join(studio: Studio, fleet: str) -> None:
+    """A worker of that fleet and name, that only registers."""
+    secret = studio.asking("/api/admin/fleet-secrets", name=fleet)["secret"]
+    said = {"worker_id": fleet, "fleet_slug": fleet, "stage": "production"}
+    url = f"{studio.server.url}/api/worker/register"
+    httpx2.post(url, json=said, headers={"X-Fleet-Secret": secret}).raise_for_status()
+
+
+def test_without_its_stream_the_console_asks_every_two_seconds(operator: Watched, studio: Studio) -> None:
+    page, unseen, seen = operator.page, fresh("unseen"), fresh("seen")
+    page.route("**/api/admin/live*", lambda route: route.abort())
+    page.goto(f"{studio.url}/console/fleets")
+    expect(page.get_by_text("Connection lost.")).to_be_visible()
+    studio.asking("/api/admin/fleets", slug=unseen, stage="x")
+    expect(page.get_by_role("table", name="Fleets")).to_contain_text(unseen)
+    go(page, "Workers")
+    join_late = page.get_by_role("table", name="Workers").get_by_role("row").filter(has_text=seen)
+    studio.asking("/api/admin/fleets", slug=seen, stage="production")
+    join(studio, seen)
+    expect(join_late).to_contain_text("approved")
+
+    # And back: nobody asks any more, and is told instead.
+    page.unroute("**/api/admin/live*")
+    page.get_by_role("button", name="Try now").click()
+    expect(page.get_by_text("Connection lost.")).to_be_hidden()
+    studio.asking(f"/api/admin/workers/{seen}/revoke")
+    expect(join_late).to_contain_text("revoked")
+    operator.require_calm(but=("ERR_FAILED",))
 
 
 def test_a_worker_that_failed_is_kept_away_until_its_block_is_lifted(operator: Watched, studio: Studio) -> None:
@@ -183,6 +227,10 @@ def test_a_worker_that_failed_is_kept_away_until_its_block_is_lifted(operator: W
     expect(page.get_by_role("alert").filter(has_text="The size of tensor a")).to_be_visible()
     expect(page.get_by_role("table", name="Attempts")).to_contain_text("execution error")
     operator.require_accessible("a job that failed")
+    go(page, "Overview")
+    ends = page.get_by_role("heading", name="How attempts ended").locator("xpath=ancestor::section")
+    expect(ends.get_by_role("listitem").filter(has_text="execution error")).to_contain_text(re.compile(r"[1-9]"))
+    expect(page.get_by_role("region", name="Finished a minute")).to_contain_text("of attempts failed")
 
     # The next one waits, for nobody else could run it.
     waiting = studio.order(slug)
@@ -201,9 +249,14 @@ def test_a_worker_that_failed_is_kept_away_until_its_block_is_lifted(operator: W
 def test_a_new_version_comes_into_force_and_the_old_one_comes_back(
     operator: Watched, studio: Studio, tmp_path: Path
 ) -> None:
-    page, slug = operator.page, studio.offer("two-versions", a_nap())
+    page, slug = operator.page, fresh("two-versions")
+    seed = {"name": "seed", "type": "seed", "label": "Seed", "default": "random", "node": "1", "input_name": "seed"}
+    kept_as = {"name": "kept_as", "type": "choice", "label": "Kept as", "choices": ["nap", "night", "noon"]}
+    properties = [seed, kept_as | {"node": "2", "input_name": "filename_prefix"}]
+    studio.asking("/api/admin/workflows", slug=slug, graph=a_nap(), properties=properties, expected_s=2)
     slower = tmp_path / "slower.json"
-    slower.write_text(json.dumps(a_nap(0.4)))
+    twice = {"class_type": "SaveImage", "inputs": {"images": ["1", 0], "filename_prefix": "beside"}}
+    slower.write_text(json.dumps(a_nap(0.4) | {"3": twice}))
     page.goto(f"{studio.url}/console/workflows/{slug}")
     page.get_by_role("link", name="New version").click()
     expect(page.get_by_role("heading", level=1, name=f"A new version of {slug}")).to_be_visible()
@@ -213,8 +266,17 @@ def test_a_new_version_comes_into_force_and_the_old_one_comes_back(
     expect(page.get_by_label("Users may set Seed")).to_be_checked()
     expect(page.get_by_label("Users may set Nap: seconds")).not_to_be_checked()
     expect(page.get_by_label("Expected seconds on a GPU")).to_have_value("2")
+    # Two nodes save: somebody says which of them makes the result. And a choice gets what it is without a word.
+    page.get_by_role("combobox", name="The result comes from").click()
+    page.get_by_role("option", name="SaveImage (node 3)").click()
+    page.get_by_role("button", name="More about Kept as").click()
+    page.get_by_role("combobox", name="Default").click()
+    page.get_by_role("option", name="night").click()
     page.get_by_role("button", name="Put it in force").click()
     expect(fact(page, "Version")).to_contain_text("2,")
+    second = studio.asking(f"/api/admin/workflows/{slug}/versions/2", "GET")
+    defaults = {each["name"]: each["default"] for each in second["properties"]}
+    assert (second["output_node"], defaults["kept_as"]) == ("3", "night")
     undo(page, "The new version is in force.")
     expect(fact(page, "Version")).to_contain_text("1,")
     page.get_by_role("tab", name="Versions").click()
@@ -258,6 +320,25 @@ def test_the_timeline_is_live_and_can_be_moved(operator: Watched, studio: Studio
     expect(page.get_by_role("button", name="Back to now")).to_have_count(0)
     page.get_by_text("24 h", exact=True).click()
     expect(rows).to_have_count(1)
+
+    # By hand: nearer by the wheel, back in time by a drag.
+    page.get_by_text("5 min", exact=True).click()
+    expect(page.get_by_role("radio", name="5 min")).to_be_checked()
+    box = page.get_by_test_id("ground").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 36)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -400)
+    page.keyboard.up("Control")
+    expect(page.get_by_role("radio", name="5 min")).not_to_be_checked()
+    page.get_by_text("5 min", exact=True).click()
+    expect(page.get_by_role("button", name="Back to now")).to_have_count(0)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 36)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2 + 200, box["y"] + 36, steps=4)
+    page.mouse.up()
+    expect(page.get_by_role("button", name="Back to now")).to_be_visible()
+    expect(page).to_have_url(re.compile("/console/timeline$"))
     operator.require_calm()
 
 
@@ -304,6 +385,8 @@ def test_an_effect_is_changed_with_its_form_beside_it_and_deleted(operator: Watc
     page.get_by_role("button", name="Undo changes").click()
     expect(form.get_by_label("Seed")).to_be_visible()
     page.get_by_role("textbox", name="Name", exact=True).fill("Changed")
+    page.get_by_label("Price in tokens").fill("")
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_disabled()
     page.get_by_label("Price in tokens").fill("9")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("heading", level=1, name="Changed")).to_be_visible()
@@ -332,9 +415,15 @@ def test_a_tenant_is_made_limited_suspended_and_somebody_is_invited(operator: Wa
     page.get_by_role("button", name="Invite a user").click()
     page.get_by_label("Email").fill(kim)
     page.get_by_role("button", name="Invite", exact=True).click()
-    expect(page.get_by_role("dialog", name="Hand this link on")).to_contain_text("/set-password#token=")
-    page.keyboard.press("Escape")
+    lost = take_link(page)
     expect(page.get_by_role("table", name="Users")).to_contain_text(kim)
+    # It got lost on the way: another one, and the first is dead.
+    page.get_by_role("button", name=f"New link for {kim}").click()
+    page.get_by_role("dialog").get_by_role("button", name="New link", exact=True).click()
+    found = take_link(page)
+    for link, status in ((lost, 422), (found, 200)):
+        chosen = {"token": link.partition("#token=")[2], "password": PASSWORD}
+        assert httpx2.post(f"{studio.server.url}/api/auth/password", json=chosen).status_code == status
 
     page.get_by_role("button", name="Priority limit").click()
     page.get_by_label("Limit", exact=True).fill("5")
@@ -350,7 +439,8 @@ def test_a_tenant_is_made_limited_suspended_and_somebody_is_invited(operator: Wa
 
     page.get_by_role("button", name=f"Wallet of {kim}").click()
     page.get_by_label("Tokens", exact=True).fill("40")
-    page.get_by_role("button", name="Credit").click()
+    page.get_by_role("button", name="Credit", exact=True).click()
+    page.get_by_role("button", name="Credit 40 tokens").click()
     expect(page.get_by_role("table", name="Ledger")).to_contain_text("+40")
     page.keyboard.press("Escape")
 
@@ -359,6 +449,10 @@ def test_a_tenant_is_made_limited_suspended_and_somebody_is_invited(operator: Wa
     log = page.get_by_role("table", name="Audit log")
     for done in ("tenant: create", "tenant: suspend", "tenant: resume"):
         expect(log.get_by_role("row").filter(has_text=done).filter(has_text=slug)).to_contain_text(OPERATOR)
+    expect(log.get_by_role("row").filter(has_text="user: renew link").filter(has_text=kim)).to_contain_text(OPERATOR)
+    # What somebody else does comes to be seen, though no stream tells of it.
+    studio.asking("/api/admin/fleets", slug=slug, stage="behind")
+    expect(log.get_by_role("row").filter(has_text="fleet: create").filter(has_text=slug)).to_be_visible()
     page.get_by_role("combobox", name="Chain").click()
     page.get_by_role("option", name=f"{slug}: its credits").click()
     expect(log.locator("tbody").get_by_role("row")).to_have_count(1)
@@ -366,6 +460,19 @@ def test_a_tenant_is_made_limited_suspended_and_somebody_is_invited(operator: Wa
     page.get_by_role("tab", name="What workers did").click()
     expect(page.get_by_role("table", name="Worker events")).to_contain_text("up")
     operator.require_calm()
+
+
+def take_link(page: Page) -> str:
+    """Shown this once: neither a stray key nor a stray click takes it away."""
+    shown = page.get_by_role("dialog", name="Hand this link on")
+    expect(shown).to_contain_text("/set-password#token=")
+    link = shown.locator("code").inner_text()
+    page.keyboard.press("Escape")
+    page.mouse.click(5, 5)
+    expect(shown).to_contain_text(link)
+    shown.get_by_role("button", name="I have it").click()
+    expect(shown).to_be_hidden()
+    return link
 
 
 @pytest.fixture
@@ -445,6 +552,8 @@ def test_a_worker_is_added_by_the_line_on_the_page_approved_and_shut_out(
             page.get_by_role("dialog").get_by_role("button", name="Rotate token").click()
             shown = page.get_by_role("dialog", name="The new token")
             expect(shown.locator("code")).to_have_text(re.compile(r"^\S{30,}$"))
+            page.keyboard.press("Escape")
+            page.mouse.click(5, 5)
             operator.require_accessible("a new token")
             shown.get_by_role("button", name="I have it").click()
 

@@ -10,6 +10,7 @@ from comfyfleet import tenants
 from comfyfleet.api.bodies import Body, View
 from comfyfleet.api.cookies import clear_session_cookie, require_same_origin, session_secret, set_session_cookie
 from comfyfleet.api.limits import client_network
+from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.passes import Passes
 from comfyfleet.api.policy import AnyCaller, Public, TheHouse, TheLimits, TheOptions
 from comfyfleet.house import House
@@ -201,6 +202,11 @@ async def set_password(
     async with house.control_tx() as tx:
         user = await credentials.spend_link(tx, link_id, password_hash=password_hash)
     return LoginView(user_id=user.id, warning=None)
+
+
+def link_ttl_s(options: ApiOptions, user: User) -> int:
+    """An invitation may lie for a while; a way to a new password should not."""
+    return options.invite_ttl_s if user.status is UserStatus.INVITED else options.password_reset_ttl_s
 
 
 async def send_or_show_link(house: House, user: User, link_url: str) -> str | None:

@@ -13,7 +13,12 @@ from comfyfleet.workflows.payload import (
     list_assets,
 )
 from comfyfleet.workflows.properties import Property, PropertyType, check_value, read_properties
-from comfyfleet.workflows.propose import find_requirements, propose_output_node, propose_properties
+from comfyfleet.workflows.propose import (
+    find_requirements,
+    list_saving_nodes,
+    propose_output_node,
+    propose_properties,
+)
 from comfyfleet.workflows.publish import publish_version, publish_workflow
 from comfyfleet.workflows.read import (
     find_version,
@@ -58,6 +63,7 @@ __all__ = [
     "find_workflow",
     "keep_graph",
     "list_assets",
+    "list_saving_nodes",
     "list_versions",
     "list_workflows",
     "prepare_version",

@@ -44,12 +44,16 @@ def propose_properties(graph: Mapping[str, Any], object_info: ObjectInfo | None 
 
 def propose_output_node(graph: Mapping[str, Any], object_info: ObjectInfo | None = None) -> str | None:
     """The one that saves, if there is exactly one such; else somebody has to say."""
+    saving = list_saving_nodes(graph, object_info)
+    return saving[0] if len(saving) == 1 else None
+
+
+def list_saving_nodes(graph: Mapping[str, Any], object_info: ObjectInfo | None = None) -> tuple[str, ...]:
+    """Any of these may make the result."""
     found = list_outputs(dict(graph), object_info)
     # Without object_info every node that leads nowhere might be one.
-    for saving in ([each for each in found if "Save" in each.class_type], found):
-        if saving:
-            return saving[0].node if len(saving) == 1 else None
-    return None
+    saving = [each for each in found if "Save" in each.class_type]
+    return tuple(each.node for each in saving or found)
 
 
 def find_requirements(graph: Mapping[str, Any]) -> Requirements:

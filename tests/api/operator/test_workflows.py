@@ -74,6 +74,8 @@ async def test_a_graph_is_looked_at_and_nothing_is_kept(depot: Depot) -> None:
     kinds = {each["name"]: (each["type"], each["required"]) for each in proposed["properties"]}
     assert kinds == {"colour": ("text", True), "seed": ("seed", False)}
     assert (proposed["output_node"], proposed["requirements"]["weights"]) == ("4", ["clip.safetensors"])
+    twice = await depot.ask("POST", "/workflows/propose", json={"graph": GRAPH | {"5": GRAPH["4"]}})
+    assert (twice["output_node"], twice["saving_nodes"]) == (None, ["4", "5"])
     made = await depot.ask("POST", "/workflows", 201, json={**BOAT, "properties": proposed["properties"]})
     assert made["structure_hash"] == proposed["structure_hash"]
     drawn = {"last_node_id": 1, "nodes": [{"id": 1, "type": "KSampler"}], "links": []}

@@ -11,6 +11,7 @@ from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.workflows import (
     PropertyType,
     Requirements,
+    list_saving_nodes,
     prepare_version,
     propose_output_node,
     propose_properties,
@@ -128,6 +129,7 @@ def test_the_output_node_is_proposed_where_there_is_one_choice() -> None:
     assert propose_output_node(GRAPH) is None
     assert propose_output_node({**GRAPH, "8": save}) == "8"
     assert propose_output_node({**GRAPH, "8": save, "9": save}) is None
+    assert list_saving_nodes({**GRAPH, "8": save, "9": save}) == ("8", "9")
 
 
 def test_the_shelf_keeps_what_was_used_last_within_its_measure() -> None:

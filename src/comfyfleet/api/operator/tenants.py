@@ -8,16 +8,16 @@ from pydantic import Field
 
 from comfyfleet import tenants
 from comfyfleet.api.acting import actor_of
-from comfyfleet.api.auth import Email, send_or_show_link
+from comfyfleet.api.auth import Email, link_ttl_s, send_or_show_link
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.policy import OperatorCaller, TheHouse, TheOptions
 from comfyfleet.api.views import InviteView, UserPage, UserView
 from comfyfleet.audit import Action, Actor, record_action
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput
-from comfyfleet.kernel.ids import TenantId
+from comfyfleet.kernel.ids import TenantId, UserId
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.tenants import Caller, Role, Scope, credentials
+from comfyfleet.tenants import Caller, Role, Scope, User, credentials
 from comfyfleet.tenants.lifecycle import TenantEvent, TenantStatus
 
 router = APIRouter(prefix="/tenants")
@@ -147,5 +147,22 @@ async def invite_tenant_user(
         link = await credentials.make_link(tx, user, ttl_s=options.invite_ttl_s)
         action = Action("user.invite", str(user.id), {"email": user.email, "role": user.role, "tenant_id": tenant_id})
         await record_action(tx, actor_of(request, caller), action, signer=house.chain)
-    shown = await send_or_show_link(house, user, house.links.url(link))
-    return InviteView(user=UserView.model_validate(user), link=shown)
+    return await _invited(house, user, house.links.url(link))
+
+
+@router.post("/{tenant_id}/users/{user_id}/link")
+async def renew_tenant_user_link(
+    tenant_id: TenantId, user_id: UserId, house: TheHouse, options: TheOptions, caller: Operator, request: Request
+) -> InviteView:
+    """A new invitation, or for an active user a password reset. Older links stop working."""
+    async with house.control_tx() as tx:
+        await tenants.get_tenant(tx, tenant_id)
+        user = await tenants.get_user_of(tx, tenant_id, user_id)
+        link = await credentials.make_link(tx, user, ttl_s=link_ttl_s(options, user))
+        action = Action("user.renew_link", str(user.id), {"email": user.email, "tenant_id": tenant_id})
+        await record_action(tx, actor_of(request, caller), action, signer=house.chain)
+    return await _invited(house, user, house.links.url(link))
+
+
+async def _invited(house: House, user: User, url: str) -> InviteView:
+    return InviteView(user=UserView.model_validate(user), link=await send_or_show_link(house, user, url))

@@ -109,10 +109,12 @@ class GraphView(View):
 
 
 class ProposalView(View):
-    """Correct it, and send it with the graph as a new workflow."""
+    """Correct it, and send it with the graph as a new workflow. `output_node` is null where several of `saving_nodes`
+    could make the result: somebody has to say."""
 
     properties: list[PropertyView]
     output_node: str | None
+    saving_nodes: list[str]
     requirements: RequirementsView
     content_hash: str
     structure_hash: str
@@ -124,6 +126,7 @@ class ProposalView(View):
         return cls(
             properties=[PropertyView.model_validate(each) for each in workflows.propose_properties(graph)],
             output_node=workflows.propose_output_node(graph),
+            saving_nodes=list(workflows.list_saving_nodes(graph)),
             requirements=RequirementsView.of(workflows.find_requirements(graph)),
             content_hash=hashes.content,
             structure_hash=hashes.structure,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends
 
 from comfyfleet import tenants
-from comfyfleet.api.auth import Email, send_or_show_link
+from comfyfleet.api.auth import Email, link_ttl_s, send_or_show_link
 from comfyfleet.api.bodies import Body, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
 from comfyfleet.api.views import InviteView, UserPage, UserView
@@ -13,7 +13,6 @@ from comfyfleet.kernel.errors import Forbidden
 from comfyfleet.kernel.ids import UserId
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.tenants import Caller, Role, Scope, User, credentials
-from comfyfleet.tenants.lifecycle import UserStatus
 
 router = APIRouter(prefix="/users", tags=["users"])
 
@@ -49,8 +48,7 @@ async def renew_link(user_id: UserId, caller: Manager, house: TheHouse, options:
     """A new invitation, or for an active user a password reset. Older links stop working."""
     async with house.control_tx() as tx:
         user = await tenants.get_user_of(tx, home_of(caller).tenant_id, user_id)
-        ttl_s = options.invite_ttl_s if user.status is UserStatus.INVITED else options.password_reset_ttl_s
-        link = await credentials.make_link(tx, user, ttl_s=ttl_s)
+        link = await credentials.make_link(tx, user, ttl_s=link_ttl_s(options, user))
     return await _invited(house, user, house.links.url(link))
 
 

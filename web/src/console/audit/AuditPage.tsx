@@ -1,13 +1,14 @@
 import { Select, Tabs, Text } from "@mantine/core";
 import { IconHistory } from "@tabler/icons-react";
 import { useMemo, useState } from "react";
-import { adminGetAuditLog, adminGetTenants, adminGetWorkerEvents, type ActionView, type WorkerEventView } from "@/client";
+import { adminGetAuditLog, adminGetWorkerEvents, type ActionView, type WorkerEventView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { Marked } from "../parts/Marked";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
-import { usePages, useRead } from "../parts/reading";
+import { useAllTenants } from "../parts/choices";
+import { UNTOLD_MS, usePages } from "../parts/reading";
 
 const shortHash = (text: string) => (/^[0-9a-f]{40,}$/.test(text) ? `${text.slice(0, 12)}…` : text);
 const detailText = (detail: Record<string, unknown>) => Object.entries(detail)
@@ -45,15 +46,15 @@ export function AuditPage() {
 
 function Actions() {
   const [tenant, setTenant] = useState<string | null>(null);
-  const tenants = useRead(["tenants", "all"], () => adminGetTenants({ query: { limit: 100 }, throwOnError: true }));
+  const tenants = useAllTenants();
   const found = usePages(["audit", tenant], async (cursor) => {
     const { data } = await adminGetAuditLog({ query: { limit: 50, cursor, tenant_id: tenant ?? undefined }, throwOnError: true });
     return { rows: data.actions, next: data.next_cursor };
-  });
-  const columns = useMemo(() => actionColumns(new Map(tenants.data?.tenants.map((each) => [each.id, each.slug]))), [tenants.data]);
+  }, UNTOLD_MS);
+  const columns = useMemo(() => actionColumns(new Map(tenants.data?.map((each) => [each.id, each.slug]))), [tenants.data]);
   return (
     <>
-      <Select label="Chain" placeholder="The installation's" clearable data={(tenants.data?.tenants ?? []).map((each) => ({ value: each.id, label: `${each.slug}: its credits` }))} value={tenant} onChange={setTenant} maw={280} mb="md" />
+      <Select label="Chain" placeholder="The installation's" clearable searchable data={(tenants.data ?? []).map((each) => ({ value: each.id, label: `${each.slug}: its credits` }))} value={tenant} onChange={setTenant} maw={280} mb="md" />
       <Listing label="Audit log" columns={columns} rows={found.rows} keyOf={(row) => String(row.seq)} problem={found.error} again={() => void found.refetch()} more={moreOf(found)} empty={<EmptyState icon={IconHistory} title="Nothing yet" />} />
     </>
   );
@@ -63,6 +64,6 @@ function WorkerEvents() {
   const found = usePages(["worker-events"], async (cursor) => {
     const { data } = await adminGetWorkerEvents({ query: { limit: 50, cursor }, throwOnError: true });
     return { rows: data.events, next: data.next_cursor };
-  });
+  }, UNTOLD_MS);
   return <Listing label="Worker events" columns={EVENTS} rows={found.rows} keyOf={(row) => `${row.at}:${row.event}:${row.dispatch_id ?? row.worker_id ?? ""}`} problem={found.error} again={() => void found.refetch()} more={moreOf(found)} empty={<EmptyState icon={IconHistory} title="Nothing yet" />} />;
 }

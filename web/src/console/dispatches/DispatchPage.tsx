@@ -1,10 +1,12 @@
-import { Accordion, Alert, Anchor, Group, NumberInput, Stack, Text } from "@mantine/core";
+import { Accordion, Alert, Anchor, Group, Stack, Text } from "@mantine/core";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { adminCancelDispatch, adminGetDispatch, adminGetRanGraph, adminRetryDispatch, adminSetPriority, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchDetailView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
+import { rangeProblem, type Entered } from "@/parts/entered";
 import { Loading } from "@/parts/Loading";
+import { NumberEntry } from "@/parts/NumberEntry";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
@@ -31,7 +33,8 @@ export function DispatchPage() {
 }
 
 function Actions({ found: { dispatch } }: { found: DispatchDetailView }) {
-  const [priority, setPriority] = useState<number | string>(dispatch.priority);
+  const [priority, setPriority] = useState<Entered>(dispatch.priority);
+  const wrong = rangeProblem(priority, { least: -100, most: 100, isWhole: true });
   const navigate = useNavigate();
   const named = { path: { dispatch_id: dispatch.id }, throwOnError: true } as const;
   const prioritise = (value: number) => adminSetPriority({ ...named, body: { priority: value } });
@@ -44,9 +47,9 @@ function Actions({ found: { dispatch } }: { found: DispatchDetailView }) {
   return (
     <>
       {waits && (
-        <FormAction label="Priority" title="Another place in the queue" send="Set" act={() => prioritise(Number(priority))}
+        <FormAction label="Priority" title="Another place in the queue" send="Set" disabled={priority === null || wrong !== null} act={() => prioritise(Number(priority))}
           onDone={() => tellDone(`Its priority is ${priority}.`, then(() => prioritise(dispatch.priority)))}>
-          <NumberInput label="Priority" description="Higher goes first; −100 to 100." value={priority} onChange={setPriority} min={-100} max={100} data-autofocus />
+          <NumberEntry label="Priority" description="Higher goes first; −100 to 100." value={priority} change={setPriority} error={wrong} min={-100} max={100} data-autofocus />
         </FormAction>
       )}
       {!over && (
@@ -100,7 +103,7 @@ const ATTEMPTS: Column<AttemptView>[] = [
 
 function Payload({ dispatchId }: { dispatchId: string }) {
   const [opened, setOpened] = useState<string | null>(null);
-  const found = useRead(["payload", dispatchId], () => adminGetRanGraph({ path: { dispatch_id: dispatchId }, throwOnError: true }), opened !== null);
+  const found = useRead(["payload", dispatchId], () => adminGetRanGraph({ path: { dispatch_id: dispatchId }, throwOnError: true }), { enabled: opened !== null });
   const text = found.data ? JSON.stringify(found.data, null, 2) : "";
   return (
     <Accordion variant="contained" value={opened} onChange={setOpened}>

@@ -2,14 +2,15 @@ import { Anchor, Button, Group, Select, Text, TextInput } from "@mantine/core";
 import { IconListDetails } from "@tabler/icons-react";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { adminGetDispatches, adminGetTenants, adminGetWorkflows, type DispatchStatus, type DispatchView } from "@/client";
+import { adminGetDispatches, type DispatchStatus, type DispatchView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { endText, secondsText } from "../parts/numbers";
-import { useFresh, usePages, useRead } from "../parts/reading";
+import { useAllTenants, useAllWorkflows } from "../parts/choices";
+import { useFresh, usePages } from "../parts/reading";
 import { useWanted } from "../parts/search";
 
 type Wanted = { status?: DispatchStatus; workflow?: string; worker?: string; tenant?: string };
@@ -61,14 +62,14 @@ export function DispatchesPage() {
 }
 
 function Filters({ wanted, want }: { wanted: Wanted; want: (change: Wanted) => void }) {
-  const workflows = useRead(["workflows", "all"], () => adminGetWorkflows({ query: { limit: 100 }, throwOnError: true }));
-  const tenants = useRead(["tenants", "all"], () => adminGetTenants({ query: { limit: 100 }, throwOnError: true }));
+  const workflows = useAllWorkflows();
+  const tenants = useAllTenants();
   const [worker, setWorker] = useState(wanted.worker ?? "");
   return (
     <Group gap="xs" mb="md" align="end">
       <Select label="State" placeholder="any" clearable data={STATUSES} value={wanted.status ?? null} onChange={(value) => want({ status: value ?? undefined })} w={130} />
-      <Select label="Workflow" placeholder="any" clearable searchable data={(workflows.data?.workflows ?? []).map((each) => each.slug)} value={wanted.workflow ?? null} onChange={(value) => want({ workflow: value ?? undefined })} w={180} />
-      <Select label="Tenant" placeholder="any" clearable searchable data={(tenants.data?.tenants ?? []).map((each) => ({ value: each.id, label: each.slug }))} value={wanted.tenant ?? null} onChange={(value) => want({ tenant: value ?? undefined })} w={160} />
+      <Select label="Workflow" placeholder="any" clearable searchable data={(workflows.data ?? []).map((each) => each.slug)} value={wanted.workflow ?? null} onChange={(value) => want({ workflow: value ?? undefined })} w={180} />
+      <Select label="Tenant" placeholder="any" clearable searchable data={(tenants.data ?? []).map((each) => ({ value: each.id, label: each.slug }))} value={wanted.tenant ?? null} onChange={(value) => want({ tenant: value ?? undefined })} w={160} />
       <form onSubmit={(event) => { event.preventDefault(); want({ worker: worker.trim() || undefined }); }}>
         <TextInput label="Worker" placeholder="any" value={worker} onChange={(event) => setWorker(event.currentTarget.value)} onBlur={() => want({ worker: worker.trim() || undefined })} w={160} />
       </form>

@@ -1,20 +1,26 @@
 /** An effect's own values: its name and price, and what it fixes in its workflow; beside it the form that is left to users. */
-import { NumberInput, Select, SimpleGrid, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
+import { Select, SimpleGrid, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
 import type { ReactNode } from "react";
-import { adminGetWorkflow, adminGetWorkflows, type PropertyView } from "@/client";
+import { adminGetWorkflow, type PropertyView } from "@/client";
+import { rangeProblem, type Entered } from "@/parts/entered";
 import { Loading } from "@/parts/Loading";
+import { NumberEntry } from "@/parts/NumberEntry";
 import { PropertyForm } from "@/parts/PropertyForm";
 import { firstValues, isMedia, problemsOf, type Value } from "@/parts/properties";
 import { Panel } from "../parts/Panel";
+import { useAllWorkflows } from "../parts/choices";
 import { useRead } from "../parts/reading";
 import { FormPreview } from "./FormPreview";
 
 export type Fixed = Record<string, string | number | boolean>;
-export type EffectDraft = { name: string; description: string; workflow: string | null; cost: number | string; fixed: Fixed };
+export type EffectDraft = { name: string; description: string; workflow: string | null; cost: Entered; fixed: Fixed };
+
+/** Left empty it is no price: what costs nothing is said to, with a 0. */
+export const priceProblem = ({ cost }: EffectDraft) => (cost === null ? "Enter a price; 0 is free." : rangeProblem(cost, { least: 0, most: 10 ** 12, isWhole: true }));
 
 export function EffectForm({ draft, change, assets = [], children }: { draft: EffectDraft; change: (next: Partial<EffectDraft>) => void; assets?: string[]; children?: ReactNode }) {
-  const all = useRead(["workflows", "all"], () => adminGetWorkflows({ query: { limit: 100 }, throwOnError: true }));
-  const workflow = useRead(["workflow", draft.workflow], () => adminGetWorkflow({ path: { slug: draft.workflow ?? "" }, throwOnError: true }), draft.workflow !== null);
+  const all = useAllWorkflows();
+  const workflow = useRead(["workflow", draft.workflow], () => adminGetWorkflow({ path: { slug: draft.workflow ?? "" }, throwOnError: true }), { enabled: draft.workflow !== null });
   const properties = workflow.data?.version.properties ?? [];
   const fix = (name: string, value: Value | undefined) => {
     const next = Object.fromEntries(Object.entries(draft.fixed).filter(([each]) => each !== name));
@@ -28,8 +34,8 @@ export function EffectForm({ draft, change, assets = [], children }: { draft: Ef
             <TextInput label="Name" value={draft.name} onChange={(event) => change({ name: event.currentTarget.value })} required />
             {children}
             <Textarea label="Description" autosize minRows={2} value={draft.description} onChange={(event) => change({ description: event.currentTarget.value })} />
-            <NumberInput label="Price in tokens" value={draft.cost} onChange={(value) => change({ cost: value })} min={0} allowDecimal={false} w={200} />
-            <Select label="Workflow" data={(all.data?.workflows ?? []).map((each) => ({ value: each.slug, label: each.name === each.slug ? each.slug : `${each.name} (${each.slug})` }))}
+            <NumberEntry label="Price in tokens" value={draft.cost} change={(cost) => change({ cost })} error={priceProblem(draft)} min={0} allowDecimal={false} w={200} />
+            <Select label="Workflow" data={(all.data ?? []).map((each) => ({ value: each.slug, label: each.name === each.slug ? each.slug : `${each.name} (${each.slug})` }))}
               value={draft.workflow} onChange={(value) => change({ workflow: value, fixed: {} })} searchable required allowDeselect={false} />
           </Stack>
         </Panel>

@@ -12,7 +12,7 @@ import { Act } from "../parts/Act";
 import { Panel } from "../parts/Panel";
 import { bytesText } from "../parts/numbers";
 import { then, useRead } from "../parts/reading";
-import { EffectForm, type EffectDraft } from "./EffectForm";
+import { EffectForm, priceProblem, type EffectDraft } from "./EffectForm";
 import { EffectPicture } from "./EffectPicture";
 
 export function EffectPage() {
@@ -54,7 +54,7 @@ function Editor({ effect }: { effect: EffectView }) {
   const save = useMutation({
     mutationFn: then(() => adminChangeEffect({
       path: { effect_slug: effect.slug },
-      body: { name: draft.name, description: draft.description, workflow: draft.workflow, overrides: draft.fixed, credits_cost: Number(draft.cost) || 0 },
+      body: { name: draft.name, description: draft.description, workflow: draft.workflow, overrides: draft.fixed, credits_cost: Number(draft.cost) },
       throwOnError: true,
     })),
     onSuccess: () => {
@@ -68,7 +68,7 @@ function Editor({ effect }: { effect: EffectView }) {
       <EffectForm draft={draft} change={(next) => setTyped((before) => ({ ...before, ...next }))} assets={Object.keys(effect.assets).filter((each) => each !== "preview")} />
       {save.isError && <Problem problem={save.error} />}
       <Group>
-        <Button disabled={Object.keys(typed).length === 0} loading={save.isPending} onClick={() => save.mutate()}>Save</Button>
+        <Button disabled={Object.keys(typed).length === 0 || priceProblem(draft) !== null} loading={save.isPending} onClick={() => save.mutate()}>Save</Button>
         {Object.keys(typed).length > 0 && <Button variant="subtle" color="gray" onClick={() => setTyped({})}>Undo changes</Button>}
       </Group>
       <Assets effect={effect} />

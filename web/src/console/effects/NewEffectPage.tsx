@@ -9,7 +9,7 @@ import { Problem } from "@/parts/Problem";
 import { then } from "../parts/reading";
 import { useWanted } from "../parts/search";
 import { slugOf } from "../workflows/drafts";
-import { EffectForm, type EffectDraft } from "./EffectForm";
+import { EffectForm, priceProblem, type EffectDraft } from "./EffectForm";
 
 export function NewEffectPage() {
   const { workflow } = useWanted<{ workflow?: string }>();
@@ -19,7 +19,7 @@ export function NewEffectPage() {
   const navigate = useNavigate();
   const make = useMutation({
     mutationFn: then(() => adminAddEffect({
-      body: { slug, name: draft.name, description: draft.description, workflow: draft.workflow ?? "", overrides: draft.fixed, credits_cost: Number(draft.cost) || 0 }, throwOnError: true,
+      body: { slug, name: draft.name, description: draft.description, workflow: draft.workflow ?? "", overrides: draft.fixed, credits_cost: Number(draft.cost) }, throwOnError: true,
     })),
     onSuccess: async () => {
       tellDone(`${draft.name} is there. Users see it once it is published.`);
@@ -33,7 +33,7 @@ export function NewEffectPage() {
         <TextInput label="Slug" description="Its name in the API; it stays." value={slug} onChange={(event) => setSlug(event.currentTarget.value)} required />
       </EffectForm>
       {make.isError && <Problem problem={make.error} />}
-      <Group><Button loading={make.isPending} disabled={!draft.name || !slug || !draft.workflow} onClick={() => make.mutate()}>Make the effect</Button></Group>
+      <Group><Button loading={make.isPending} disabled={!draft.name || !slug || !draft.workflow || priceProblem(draft) !== null} onClick={() => make.mutate()}>Make the effect</Button></Group>
     </Stack>
   );
 }

@@ -1,7 +1,7 @@
 import { Alert, Anchor, Button, Group, Select, Stack, Text } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { adminAssignWorkflow, adminGetFleet, adminGetStartCommand, adminGetWorkflows, type AssignmentView, type FleetDetailView } from "@/client";
+import { adminAssignWorkflow, adminGetFleet, adminGetStartCommand, type AssignmentView, type FleetDetailView } from "@/client";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
@@ -10,11 +10,13 @@ import { Act } from "../parts/Act";
 import { CopyLine } from "../parts/Copy";
 import { Listing, type Column } from "@/parts/Listing";
 import { Panel } from "../parts/Panel";
-import { useRead } from "../parts/reading";
+import { useAllWorkflows } from "../parts/choices";
+import { useFresh, useRead } from "../parts/reading";
 
 export function FleetPage() {
   const { fleetId = "" } = useParams({ strict: false });
   const found = useRead(["fleet", fleetId], () => adminGetFleet({ path: { fleet_id: fleetId }, throwOnError: true }));
+  useFresh("fleet", fleetId);
   return (
     <>
       <PageHead title={found.data?.name ?? "Fleet"} text={found.data && <span className="mono">{found.data.slug}/{found.data.stage}</span>}>
@@ -55,9 +57,9 @@ function Fleet({ fleet }: { fleet: FleetDetailView }) {
 
 function Assign({ fleet }: { fleet: FleetDetailView }) {
   const [slug, setSlug] = useState<string | null>(null);
-  const all = useRead(["workflows", "all"], () => adminGetWorkflows({ query: { limit: 100 }, throwOnError: true }));
+  const all = useAllWorkflows();
   const given = new Set(fleet.assignments.map((each) => each.workflow));
-  const free = (all.data?.workflows ?? []).map((each) => each.slug).filter((each) => !given.has(each));
+  const free = (all.data ?? []).map((each) => each.slug).filter((each) => !given.has(each));
   if (free.length === 0) return null;
   return (
     <Group gap="xs">

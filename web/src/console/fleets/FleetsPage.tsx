@@ -1,4 +1,4 @@
-import { Anchor, Text, TextInput } from "@mantine/core";
+import { Anchor, Stack, Text, TextInput } from "@mantine/core";
 import { IconSitemap } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -10,6 +10,7 @@ import { PageHead } from "@/parts/PageHead";
 import { FormAction } from "../parts/Fields";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { usePages } from "../parts/reading";
+import { FleetSecrets } from "./FleetSecrets";
 
 const COLUMNS: Column<FleetView>[] = [
   {
@@ -32,8 +33,11 @@ export function FleetsPage() {
   return (
     <>
       <PageHead title="Fleets" text="Groups of workers, and the workflows they may run."><NewFleet /></PageHead>
-      <Listing label="Fleets" columns={COLUMNS} rows={found.rows} keyOf={(row) => row.id} problem={found.error} again={() => void found.refetch()} more={moreOf(found)}
-        empty={<EmptyState icon={IconSitemap} title="No fleet yet" text="A fleet has a slug and a stage, such as video in production. Workflows are assigned to it; workers register with it." />} />
+      <Stack gap="lg">
+        <Listing label="Fleets" columns={COLUMNS} rows={found.rows} keyOf={(row) => row.id} problem={found.error} again={() => void found.refetch()} more={moreOf(found)}
+          empty={<EmptyState icon={IconSitemap} title="No fleet yet" text="A fleet has a slug and a stage, such as video in production. Workflows are assigned to it; workers register with it." />} />
+        <FleetSecrets />
+      </Stack>
     </>
   );
 }

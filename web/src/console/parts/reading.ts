@@ -7,18 +7,21 @@ import type { OverviewView } from "@/client";
 
 const CONSOLE = "console";
 const FRESH_AGAIN_MS = 2_000;
+/** Of what the stream says nothing: credits, users, who did what. */
+export const UNTOLD_MS = 5_000;
 
 export const keyOf = (...key: unknown[]) => [CONSOLE, ...key];
 
-export function useRead<T>(key: unknown[], read: () => Promise<{ data: T }>, enabled = true) {
-  const polling = usePolling();
+/** `everyMs`: how often it is read although the stream is up. */
+export function useRead<T>(key: unknown[], read: () => Promise<{ data: T }>, { enabled = true, everyMs = false }: { enabled?: boolean; everyMs?: number | false } = {}) {
+  const polling = usePolling() || everyMs;
   return useQuery({ queryKey: keyOf(...key), queryFn: async () => (await read()).data, refetchInterval: polling, enabled });
 }
 
 export type PageOf<T> = { rows: T[]; next: string | null };
 
-export function usePages<T>(key: unknown[], read: (cursor: string | undefined) => Promise<PageOf<T>>) {
-  const polling = usePolling();
+export function usePages<T, P extends PageOf<T> = PageOf<T>>(key: unknown[], read: (cursor: string | undefined) => Promise<P & PageOf<T>>, everyMs: number | false = false) {
+  const polling = usePolling() || everyMs;
   const found = useInfiniteQuery({
     queryKey: keyOf(...key),
     queryFn: ({ pageParam }) => read(pageParam),

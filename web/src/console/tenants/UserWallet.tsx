@@ -1,15 +1,16 @@
-import { Button, Group, NumberInput, Stack, Text } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { useState } from "react";
 import { adminCreditWallet, adminGetUserWallet, type TransactionView } from "@/client";
 import { Ago } from "@/parts/Ago";
-import { tellDone } from "@/parts/ConfirmAction";
+import { ConfirmAction } from "@/parts/ConfirmAction";
+import { rangeProblem, type Entered } from "@/parts/entered";
 import { Loading } from "@/parts/Loading";
 import { newId } from "@/parts/newId";
+import { NumberEntry } from "@/parts/NumberEntry";
 import { Problem } from "@/parts/Problem";
 import { Tokens, tokensText } from "@/parts/Tokens";
-import { Listing, type Column } from "@/parts/Listing";
-import { then, useRead } from "../parts/reading";
+import { Listing, moreOf, type Column } from "@/parts/Listing";
+import { then, UNTOLD_MS, usePages } from "../parts/reading";
 
 const WORDS: Record<string, string> = { PAYMENT_CREDIT: "credited", JOB_RESERVE: "reserved for a job", JOB_CONSUME: "consumed", JOB_REFUND: "given back" };
 
@@ -20,37 +21,40 @@ const COLUMNS: Column<TransactionView>[] = [
 ];
 
 /** A balance, its ledger, and a way to add to it. */
-export function UserWallet({ tenantId, userId }: { tenantId: string; userId: string }) {
-  const found = useRead(["wallet", userId], () => adminGetUserWallet({ path: { tenant_id: tenantId, user_id: userId }, query: { limit: 20 }, throwOnError: true }));
-  const [amount, setAmount] = useState<number | string>(100);
-  // One id a payment: the same one sent twice moves tokens once.
-  const [payment, setPayment] = useState(() => `console-${newId()}`);
-  const credit = useMutation({
-    mutationFn: then(() => adminCreditWallet({ path: { tenant_id: tenantId }, body: { user_id: userId, amount: Number(amount), provider_transaction_id: payment }, throwOnError: true })),
-    onSuccess: () => {
-      setPayment(`console-${newId()}`);
-      tellDone(`${tokensText(Number(amount))} credited.`);
-    },
-  });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    credit.mutate();
-  };
-  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={200} />;
+export function UserWallet({ tenantId, userId, email }: { tenantId: string; userId: string; email: string }) {
+  const found = usePages(["wallet", userId], async (cursor) => {
+    const { data } = await adminGetUserWallet({ path: { tenant_id: tenantId, user_id: userId }, query: { limit: 20, cursor }, throwOnError: true });
+    return { rows: data.transactions, next: data.next_cursor, balance: data.balance };
+  }, UNTOLD_MS);
+  const [balance] = found.data?.pages.map((page) => page.balance) ?? [];
+  if (balance === undefined) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={200} />;
   return (
     <Stack>
       <Group justify="space-between" align="end">
-        <div><Text size="sm" className="quiet">Balance</Text><Text fz={28} fw={650}><Tokens amount={found.data.balance} /></Text></div>
-        <form onSubmit={submit}>
-          <Group align="end" gap="xs">
-            <NumberInput label="Tokens" value={amount} onChange={setAmount} min={1} max={10 ** 12} w={130} thousandSeparator="," />
-            <Button type="submit" loading={credit.isPending} disabled={!(Number(amount) > 0)}>Credit</Button>
-          </Group>
-        </form>
+        <div><Text size="sm" className="quiet">Balance</Text><Text fz={28} fw={650}><Tokens amount={balance} /></Text></div>
+        <Credit tenantId={tenantId} userId={userId} email={email} />
       </Group>
-      {credit.isError && <Problem problem={credit.error} />}
-      <Listing label="Ledger" columns={COLUMNS} rows={found.data.transactions} keyOf={(row) => row.id} empty={<Text size="sm" className="quiet">Nothing has moved yet.</Text>} />
+      <Listing label="Ledger" columns={COLUMNS} rows={found.rows} keyOf={(row) => row.id} more={moreOf(found)} empty={<Text size="sm" className="quiet">Nothing has moved yet.</Text>} />
     </Stack>
+  );
+}
+
+function Credit({ tenantId, userId, email }: { tenantId: string; userId: string; email: string }) {
+  const [amount, setAmount] = useState<Entered>(100);
+  // One id a payment: the same one sent twice moves tokens once.
+  const [payment, setPayment] = useState(() => `console-${newId()}`);
+  const wrong = rangeProblem(amount, { least: 1, most: 10 ** 12, isWhole: true });
+  const said = tokensText(Number(amount));
+  const credit = async () => {
+    await adminCreditWallet({ path: { tenant_id: tenantId }, body: { user_id: userId, amount: Number(amount), provider_transaction_id: payment }, throwOnError: true });
+    setPayment(`console-${newId()}`);
+  };
+  return (
+    <Group align="start" gap="xs">
+      <NumberEntry label="Tokens" value={amount} change={setAmount} error={wrong} min={1} w={130} thousandSeparator="," />
+      <ConfirmAction label="Credit" variant="filled" mt={25} disabled={amount === null || wrong !== null} question={`Credit ${said}?`} confirm={`Credit ${said}`}
+        text={`${email} may spend them at once. This cannot be undone.`} act={then(credit)} done={`${said} credited to ${email}.`} />
+    </Group>
   );
 }
 

@@ -4,12 +4,13 @@ import { IconCheck } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactNode } from "react";
-import { adminCreateFleetSecret, adminGetFleets, adminGetStartCommand, adminGetWorkers } from "@/client";
+import { adminCreateFleetSecret, adminGetStartCommand, adminGetWorkers } from "@/client";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { NewFleet } from "../fleets/FleetsPage";
 import { CopyLine } from "../parts/Copy";
+import { useAllFleets } from "../parts/choices";
 import { useFresh, useRead } from "../parts/reading";
 import { useWanted } from "../parts/search";
 
@@ -18,9 +19,9 @@ const PASTE_HERE = "'<paste a fleet secret>'";
 
 export function AddWorkerPage() {
   const { fleet: wanted } = useWanted<{ fleet?: string }>();
-  const fleets = useRead(["fleets", "all"], () => adminGetFleets({ query: { limit: 100 }, throwOnError: true }));
+  const fleets = useAllFleets();
   const [picked, setPicked] = useState<string | null>(wanted ?? null);
-  const fleetId = picked ?? fleets.data?.fleets[0]?.id ?? null;
+  const fleetId = picked ?? fleets.data?.[0]?.id ?? null;
   const [secret, setSecret] = useState<string | null>(null);
   return (
     <>
@@ -29,9 +30,9 @@ export function AddWorkerPage() {
         <Step number={1} title="Which fleet does it join?" done={fleetId !== null}>
           {fleets.isError && <Problem problem={fleets.error} again={() => void fleets.refetch()} />}
           <Group gap="xs" align="end">
-            {fleets.data && fleets.data.fleets.length > 0 && (
-              <Select aria-label="Fleet" value={fleetId} onChange={setPicked} allowDeselect={false} w={280}
-                data={fleets.data.fleets.map((each) => ({ value: each.id, label: `${each.name} (${each.slug}/${each.stage})` }))} />
+            {fleets.data && fleets.data.length > 0 && (
+              <Select aria-label="Fleet" value={fleetId} onChange={setPicked} allowDeselect={false} searchable w={280}
+                data={fleets.data.map((each) => ({ value: each.id, label: `${each.name} (${each.slug}/${each.stage})` }))} />
             )}
             <NewFleet />
           </Group>

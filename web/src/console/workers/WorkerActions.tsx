@@ -1,10 +1,10 @@
-import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Group } from "@mantine/core";
 import { useState } from "react";
 import { adminApproveWorker, adminDrainWorker, adminRevokeWorker, adminRotateToken, type WorkerView } from "@/client";
 import { ConfirmAction } from "@/parts/ConfirmAction";
 import { Act } from "../parts/Act";
-import { CopyLine } from "../parts/Copy";
 import { then } from "../parts/reading";
+import { ShownOnce } from "../parts/ShownOnce";
 
 /** What can be done to it now. A drain can be taken back; a revocation cannot. */
 export function WorkerActions({ worker }: { worker: WorkerView }) {
@@ -40,13 +40,7 @@ export function WorkerActions({ worker }: { worker: WorkerView }) {
           done={`${worker.worker_id} is shut out.`}
         />
       )}
-      <Modal opened={token !== null} onClose={() => setToken(null)} title="The new token">
-        <Stack>
-          <Text size="sm">It is shown this once.</Text>
-          <CopyLine value={token ?? ""} label="Copy the token" />
-          <Button onClick={() => setToken(null)}>I have it</Button>
-        </Stack>
-      </Modal>
+      <ShownOnce title="The new token" text="It is shown this once." value={token} label="Copy the token" close={() => setToken(null)} />
     </Group>
   );
 }

@@ -23,7 +23,7 @@ export function ImportPage() {
   const { of } = useWanted<{ of?: string }>();
   const [dropped, setDropped] = useState<Dropped | null>(null);
   const [text, setText] = useState("");
-  const base = useRead(["workflow", of ?? ""], () => adminGetWorkflow({ path: { slug: of ?? "" }, throwOnError: true }), of !== undefined);
+  const base = useRead(["workflow", of ?? ""], () => adminGetWorkflow({ path: { slug: of ?? "" }, throwOnError: true }), { enabled: of !== undefined });
   const propose = useMutation({
     mutationFn: async ({ text = "", name = "", refused }: { text?: string; name?: string; refused?: string }): Promise<Dropped> => {
       const read = refused ? { problem: refused } : readGraph(text);

@@ -1,4 +1,4 @@
-import { ActionIcon, Badge, Checkbox, Collapse, Group, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { ActionIcon, Badge, Checkbox, Collapse, Group, Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconChevronDown } from "@tabler/icons-react";
 import { numberOf } from "@/parts/entered";
@@ -35,6 +35,10 @@ export function PropertyDraft({ draft, change }: { draft: Draft; change: (change
           </SimpleGrid>
           <TextInput label="Description" value={draft.description} onChange={(event) => change({ description: event.currentTarget.value })} />
           {draft.type === "text" && <TextInput label="Default" value={String(draft.default ?? "")} onChange={(event) => change({ default: event.currentTarget.value })} />}
+          {draft.type === "choice" && (
+            <Select label="Default" placeholder="none" clearable data={(draft.choices ?? []).map(String)} value={draft.default === null ? null : String(draft.default)}
+              onChange={(text) => change({ default: draft.choices?.find((each) => String(each) === text) ?? null })} />
+          )}
           {number && (
             <SimpleGrid cols={{ base: 2, xs: 4 }} spacing="sm">
               <NumberEntry label="Default" value={typeof draft.default === "number" ? draft.default : null} change={(value) => change({ default: numberOf(value) })} />

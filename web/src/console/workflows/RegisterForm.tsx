@@ -1,14 +1,15 @@
-import { Alert, Button, Group, MultiSelect, NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { Alert, Button, Group, MultiSelect, NumberInput, Select, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo, useRef, useState } from "react";
-import { adminAddVersion, adminAddWorkflow, adminAssignWorkflow, adminGetFleets, adminUseVersion, type ProposalView, type VersionView, type WorkflowDetailView } from "@/client";
+import { adminAddVersion, adminAddWorkflow, adminAssignWorkflow, adminUseVersion, type ProposalView, type VersionView, type WorkflowDetailView } from "@/client";
 import { tellDone } from "@/parts/ConfirmAction";
 import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
 import { FormPreview } from "../effects/FormPreview";
 import { Panel } from "../parts/Panel";
-import { refresh, then, useRead } from "../parts/reading";
+import { useAllFleets } from "../parts/choices";
+import { refresh, then } from "../parts/reading";
 import { bodiesOf, draftProblems, draftsOf, lostOf, slugOf, whereOf, type Draft } from "./drafts";
 import type { Graph } from "./graph";
 import { PropertyDraft } from "./PropertyDraft";
@@ -24,19 +25,20 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
   const [expected, setExpected] = useState<number | string>(before?.expected_s ?? 10);
   const [fleets, setFleets] = useState<string[] | null>(null);
   const [drafts, setDrafts] = useState<Draft[]>(() => draftsOf(proposal.properties, graph, before?.properties));
+  const [output, setOutput] = useState(outputOf(graph, before) ?? proposal.output_node);
   const lost = before ? lostOf(drafts, before.properties) : [];
   // It is registered even where an assignment fails: the next press goes on from there.
   const registered = useRef<string | null>(null);
-  const known = useRead(["fleets", "all"], () => adminGetFleets({ query: { limit: 100 }, throwOnError: true }));
+  const known = useAllFleets();
   const navigate = useNavigate();
   // One fleet is the usual case: what is registered should run.
-  const assigned = fleets ?? (known.data?.fleets.length === 1 ? known.data.fleets.map((each) => each.id) : []);
+  const assigned = fleets ?? (known.data?.length === 1 ? known.data.map((each) => each.id) : []);
   const problems = draftProblems(drafts);
   const marked = useMemo(() => drafts.flatMap((each) => (each.open && each.node ? [each.node] : [])), [drafts]);
   const register = useMutation({
     // The version in force as it was at the click: afterwards it is another one.
     mutationFn: async (before: VersionView | undefined) => {
-      const said = { graph, properties: bodiesOf(drafts), output_node: outputOf(graph, before) ?? proposal.output_node, expected_s: Number(expected) || 1, ...keptOf(before) };
+      const said = { graph, properties: bodiesOf(drafts), output_node: output, expected_s: Number(expected) || 1, ...keptOf(before) };
       if (of) await adminAddVersion({ path: { slug: of }, body: said, throwOnError: true });
       const body = { ...said, slug, name: title || slug };
       if (!of && registered.current !== JSON.stringify(body)) await adminAddWorkflow({ body, throwOnError: true });
@@ -59,7 +61,11 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
             {!of && <TextInput label="Name" value={title} onChange={(event) => { setTitle(event.currentTarget.value); setSlug(slugOf(event.currentTarget.value)); }} data-autofocus />}
             {!of && <TextInput label="Slug" description="Its name in the API; it stays." value={slug} onChange={(event) => setSlug(event.currentTarget.value)} required />}
             <NumberInput label="Expected seconds on a GPU" description="For estimates and fair shares, until there are real times." value={expected} onChange={setExpected} min={0.001} w={260} />
-            {!of && <MultiSelect label="Fleets that may run it" description="Without one it waits: assign it later." data={(known.data?.fleets ?? []).map((each) => ({ value: each.id, label: `${each.slug}/${each.stage}` }))} value={assigned} onChange={setFleets} />}
+            {proposal.output_node === null && (
+              <Select label="The result comes from" description="Several nodes could make it. The files of this one come first." placeholder="Whichever comes first" clearable
+                data={proposal.saving_nodes.map((each) => ({ value: each, label: titleOf(graph, each) }))} value={output} onChange={setOutput} />
+            )}
+            {!of && <MultiSelect label="Fleets that may run it" description="Without one it waits: assign it later." data={(known.data ?? []).map((each) => ({ value: each.id, label: `${each.slug}/${each.stage}` }))} value={assigned} onChange={setFleets} searchable />}
           </Stack>
         </Panel>
         <section className="surface" style={{ overflow: "hidden" }}>
@@ -87,6 +93,8 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
     </SimpleGrid>
   );
 }
+
+const titleOf = (graph: Graph, node: string) => `${graph[node]?._meta?.title ?? graph[node]?.class_type ?? "unknown"} (node ${node})`;
 
 /** Where several nodes save, somebody once said which of them makes the result. */
 const outputOf = (graph: Graph, before: VersionView | undefined) => (before?.output_node && graph[before.output_node] ? before.output_node : null);

@@ -15,21 +15,29 @@ const LIVES = [
 ];
 
 export function NewKey({ opened, close, made }: { opened: boolean; close: () => void; made: () => void }) {
+  // From the moment it is asked for: what cannot be shown again is put away by its button alone, not by a stray click.
+  const [isHeld, hold] = useState(false);
+  const putAway = () => {
+    hold(false);
+    close();
+  };
   return (
-    <Modal opened={opened} onClose={close} title="New key">
-      {opened && <Form close={close} made={made} />}
+    <Modal opened={opened} onClose={putAway} title="New key" closeOnClickOutside={!isHeld} closeOnEscape={!isHeld} withCloseButton={!isHeld}>
+      {opened && <Form close={putAway} made={made} hold={hold} />}
     </Modal>
   );
 }
 
-function Form({ close, made }: { close: () => void; made: () => void }) {
+function Form({ close, made, hold }: { close: () => void; made: () => void; hold: (isHeld: boolean) => void }) {
   const me = useSignedIn();
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<Scope[]>(["read", "write"]);
   const [lives, setLives] = useState("0");
   const create = useMutation({
     mutationFn: async () => (await createKey({ body: { name, scopes, expires_in_s: Number(lives) || null }, throwOnError: true })).data,
+    onMutate: () => hold(true),
     onSuccess: made,
+    onError: () => hold(false),
   });
   if (create.data) {
     return (
@@ -53,7 +61,7 @@ function Form({ close, made }: { close: () => void; made: () => void }) {
         <Select label="It lives" data={LIVES} value={lives} onChange={(value) => setLives(value ?? "0")} allowDeselect={false} />
         {create.isError && <Problem problem={create.error} />}
         <Group justify="end">
-          <Button variant="default" onClick={close}>Not now</Button>
+          <Button variant="default" onClick={close} disabled={create.isPending}>Not now</Button>
           <Button type="submit" loading={create.isPending} disabled={scopes.length === 0}>Make the key</Button>
         </Group>
       </Stack>
