@@ -132,6 +132,23 @@ def test_a_stop_is_no_fault_of_the_network(studio: Studio, demo: Watched) -> Non
     expect(page).to_have_url(re.compile("/jobs/"))
 
 
+def test_an_upload_that_is_gone_is_sent_once_more(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    page.route("**/api/ai-jobs", lambda route: route.abort())
+    with page.expect_response("**/api/videos") as kept:
+        begin_upload(studio, page)
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
+    # Deleted for its age, while a tab was left open over the weekend.
+    delete = "(id) => fetch(`/api/videos/${id}`, { method: 'DELETE' }).then((answer) => answer.status)"
+    assert page.evaluate(delete, kept.value.json()["id"]) == 204
+    page.unroute("**/api/ai-jobs")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("alert")).to_contain_text("What you uploaded is not there any more.")
+    page.get_by_role("button", name="Try again").click()
+    expect(page).to_have_url(re.compile("/jobs/"))
+    demo.require_calm(but=("content-length", "ERR_FAILED", "404"))
+
+
 # Of all addresses that bytes are sent to, the second one is refused whenever it is used, as if it had expired.
 SPOIL_THE_SECOND = """
     const open = XMLHttpRequest.prototype.open, known = [];
@@ -319,6 +336,13 @@ def test_the_ledger_grows_while_the_wallet_is_open(studio: Studio, demo: Watched
     rows = page.get_by_role("table", name="Ledger").get_by_role("row")
     expect(rows.nth(1)).to_be_visible()
     studio.order("paint", prompt="a lake at dawn")
+    expect(rows.nth(2)).to_be_visible()
+    page.route("**/api/wallet/transactions?*", one_a_page)
+    page.reload()
+    page.get_by_role("button", name="Older ones").click()
+    expect(rows.nth(2)).to_be_visible()
+    page.unroute("**/api/wallet/transactions?*")
+    page.reload()
     expect(rows.nth(1)).to_contain_text(re.compile("Set aside|Spent"))
     expect(rows.nth(1)).to_contain_text("Spent", timeout=JOB_WITHIN_MS)
     balance = own(studio, page, "/api/wallet")["balance"]
@@ -335,6 +359,10 @@ def test_the_ledger_grows_while_the_wallet_is_open(studio: Studio, demo: Watched
     expect(rows.nth(1)).to_contain_text("Tokens added")
     expect(page.get_by_role("alert")).to_have_count(0)
     demo.require_calm(but=("429",))
+
+
+def one_a_page(route: Route) -> None:
+    route.continue_(url=re.sub(r"limit=\d+", "limit=1", route.request.url))
 
 
 def test_history_asks_once_for_a_page_that_is_refused(studio: Studio, demo: Watched) -> None:
@@ -420,6 +448,13 @@ def test_a_webhook_is_paused_resumed_given_a_secret_and_deleted(studio: Studio, 
     page.get_by_role("button", name="Add", exact=True).click()
     first = page.get_by_role("dialog").locator("pre").inner_text()
     page.get_by_role("button", name="Done").click()
+    # However many there are, each is found.
+    page.evaluate(ADD_A_WEBHOOK)
+    page.route("**/api/webhooks?*", one_a_page)
+    page.reload()
+    expect(page.get_by_role("link", name="https://example.com/another")).to_be_visible()
+    expect(page.get_by_role("link", name=url)).to_have_count(0)
+    page.get_by_role("button", name="Show more").click()
     page.get_by_role("link", name=url).click()
     head = page.locator("#main")
     pause(page)
@@ -453,6 +488,10 @@ def test_a_webhook_is_paused_resumed_given_a_secret_and_deleted(studio: Studio, 
     expect(page).to_have_url(re.compile("/webhooks$"))
     expect(page.get_by_role("link", name=url)).to_have_count(0)
     demo.require_calm(but=("429",))
+
+
+ADD_A_WEBHOOK = """() => fetch("/api/webhooks", { method: "POST", headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ url: "https://example.com/another" }) })"""
 
 
 def pause(page: Page) -> None:

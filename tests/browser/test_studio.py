@@ -12,10 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 from PIL import Image
-from playwright.sync_api import FilePayload, Page, expect
+from playwright.sync_api import FileChooser, FilePayload, Locator, Page, Response, Route, expect
 
 from comfyfleet.demo.samples import draw_clip
-from tests.browser.conftest import DEMO, PASSWORD, Studio, Watched
+from tests.browser.conftest import DEMO, PASSWORD, Studio, Watched, until
 from tests.made_media import a_picture
 
 JOB_WITHIN_MS = 90_000
@@ -63,11 +63,16 @@ def test_from_the_gallery_to_a_downloaded_result(studio: Studio, demo: Watched) 
     with Image.open(saved.value.path()) as opened:
         assert opened.size == (768, 512)
     expect(page.get_by_text("dunes at sunset")).to_be_visible()
+    expect(page).to_have_title("Done: Painting · comfyfleet")
     assert balance(page) == before - 3
     page.get_by_role("link", name="Wallet").click()
     expect(page.get_by_role("cell", name="Set aside for a job").first).to_be_visible()
     page.get_by_role("link", name="History", exact=True).click()
-    expect(page.get_by_role("listitem").filter(has_text="dunes at sunset")).to_contain_text("completed")
+    entry = page.get_by_role("listitem").filter(has_text="dunes at sunset")
+    expect(entry).to_contain_text("completed")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(entry.locator("time")).to_be_visible()
+    expect(entry.get_by_text("tokens")).to_be_visible()
     demo.require_calm()
     assert demo.hosts - {""} == {f"localhost:{studio.server.port}"}
 
@@ -86,6 +91,12 @@ def test_a_picture_before_and_after(studio: Studio, demo: Watched) -> None:
         page.keyboard.press("ArrowLeft")
     expect(line).to_have_value("40")
     assert "60%" in str(page.get_by_alt_text("Before").get_attribute("style"))
+    # What is kept of it when it is old is too little to make it once more.
+    expect(page.get_by_role("button", name="Once more")).to_be_visible()
+    _age(studio, page.url.rpartition("/")[2])
+    page.reload()
+    expect(page.get_by_role("button", name="Delete")).to_be_visible()
+    expect(page.get_by_role("button", name="Once more")).to_have_count(0)
     demo.require_calm(but=("content-length",))
 
 
@@ -110,7 +121,40 @@ def test_a_clip_is_made_step_by_step_survives_a_reload_and_plays_in_time(
     assert abs(after - before) < 0.25
     page.get_by_role("slider", name="Where in the clip").press("Home")
     page.wait_for_function("() => [...document.querySelectorAll('video')].every((each) => each.currentTime < 0.05)")
+    _plays_on_while_the_line_breaks(page)
     demo.require_calm(but=("content-length",))
+
+
+def _plays_on_while_the_line_breaks(page: Page) -> None:
+    """After each break all is read again, and the same files have other addresses."""
+    job, streams, addresses = page.url.rpartition("/")[2], [""], [""]
+
+    def end_at_once(route: Route) -> None:
+        streams.append(route.request.url)
+        route.fulfill(status=200, content_type="text/event-stream", body="event: ping\ndata: {}\n\n")
+
+    def note(response: Response) -> None:
+        if response.url.endswith(f"/api/ai-jobs/{job}"):
+            addresses.append(response.json()["outputs"][0]["url"])
+
+    page.route("**/api/events*", end_at_once)
+    page.on("response", note)
+    page.reload()
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    clip = page.get_by_label("After", exact=True)
+    first = clip.get_attribute("src")
+    until(page, lambda: not str(first).endswith(addresses[-1]))
+    page.wait_for_timeout(300)  # until it would be shown
+    assert clip.get_attribute("src") == first
+    assert clip.evaluate("(clip) => !clip.paused && clip.currentTime > 0")
+    assert not any("previews" in each for each in streams)  # of what is over there are none
+
+    # An address that ends is another matter: the newest one is taken, and the player says that it stands still.
+    clip.dispatch_event("error")
+    expect(clip).not_to_have_attribute("src", str(first))
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("() => document.querySelector('video').currentTime > 0.1")
 
 
 @pytest.mark.timeout(300)  # a worker hears of it with its next heartbeat
@@ -342,6 +386,15 @@ def _break(studio: Studio, job_id: str, error: str) -> None:
         assert changed.rowcount == 1
 
 
+def _age(studio: Studio, job_id: str) -> None:
+    """As if it had been made long ago."""
+    with closing(sqlite3.connect(next(studio.server.home.rglob("*main*.sqlite")))) as database, database:
+        changed = database.execute(
+            "UPDATE ai_jobs SET expired_at = completed_at WHERE replace(id, '-', '') = ?", (job_id.replace("-", ""),)
+        )
+        assert changed.rowcount == 1
+
+
 def test_every_page_fits_every_screen(studio: Studio, demo: Watched) -> None:
     page = demo.page
     jobs: Any = page.request.get(f"{studio.url}/api/ai-jobs?status=completed").json()["jobs"]
@@ -379,7 +432,11 @@ def test_by_keyboard_alone(studio: Studio, demo: Watched) -> None:
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     expect(page.locator("#main a").first).to_be_focused()
-    page.get_by_role("link", name="Painting").focus()
+    card = page.get_by_role("link", name="Painting")
+    expect(card).to_contain_text("3 tokens")
+    expect(card.locator("img")).to_be_visible(timeout=JOB_WITHIN_MS)  # drawn by the engine once it is up
+    page.wait_for_function("() => [...document.querySelectorAll('#main img')].some((each) => each.naturalWidth > 0)")
+    card.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Painting")).to_be_visible()
     expect(page.locator("#main")).to_be_focused()
@@ -400,4 +457,99 @@ def test_by_keyboard_alone(studio: Studio, demo: Watched) -> None:
     expect(page.get_by_role("menu")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("menu")).to_be_hidden()
+    demo.require_calm()
+
+
+def test_an_order_by_keyboard_alone(studio: Studio, demo: Watched) -> None:
+    page = demo.page
+    choosers: list[FileChooser] = []
+    # From the start: to be told of them takes a moment in which one would be missed.
+    page.on("filechooser", lambda each: choosers.append(each))
+    page.goto(f"{studio.url}/effects/glow")
+    zone = page.get_by_role("button", name="Picture Drop a picture here, or choose one")
+    expect(zone).to_have_accessible_description("Needed. PNG, JPEG, WebP, GIF · up to 977 KB")
+    other = page.get_by_role("button", name="Choose another file")
+    page.get_by_role("link", name="All effects").focus()
+    tab_to(page, zone)
+    choose_by_keyboard(page, choosers)
+    expect(other).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(zone).to_be_focused()
+    choose_by_keyboard(page, choosers)
+    expect(other).to_be_focused()
+    tab_to(page, page.get_by_role("slider", name="Width of the haze"))
+    page.keyboard.press("ArrowRight")
+    tab_to(page, page.get_by_role("slider", name="How much light"))
+    page.keyboard.press("ArrowLeft")
+    kind = page.get_by_role("radiogroup", name="Kind of light")
+    tab_to(page, kind.get_by_role("radio", name="screen"))
+    page.keyboard.press("ArrowRight")
+    tab_to(page, page.get_by_role("button", name="Start"))
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/jobs/"))
+    wait_for_result(page)
+    expect(page.get_by_role("definition")).to_have_text(["17", "0.55", "soft_light"])
+    demo.require_calm(but=("content-length",))
+
+
+def tab_to(page: Page, wanted: Locator) -> None:
+    """The next place but a few."""
+    for _ in range(3):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("(wanted) => wanted === document.activeElement"):
+            return
+    expect(wanted).to_be_focused()
+
+
+def choose_by_keyboard(page: Page, choosers: list[FileChooser]) -> None:
+    page.keyboard.press("Enter")
+    until(page, lambda: choosers)
+    choosers.pop().set_files(a_file(a_picture(width=300, height=200)))
+
+
+def test_a_form_says_what_it_lacks_and_takes_one_there(studio: Studio, demo: Watched) -> None:
+    page, nap = demo.page, {"seconds": 1, "steps": 1, "seed": 0, "previews": False}
+    graph = {
+        "nap": {"class_type": "FleetSleep", "inputs": nap},
+        "save": {"class_type": "SaveImage", "inputs": {"images": ["nap", 0], "filename_prefix": "nap"}},
+    }
+    slug = studio.offer("asks-a-lot", graph)
+    asked = [
+        {"name": "steps", "type": "choice", "label": "In how many steps", "choices": [2, 4], "required": True},
+        {"name": "seconds", "type": "number", "label": "How long", "required": True, "minimum": 0.5, "maximum": 2}
+        | {"step": 0.5},
+        {"name": "previews", "type": "boolean", "label": "Show it meanwhile"},
+    ]
+    properties = [each | {"node": "nap", "input_name": each["name"]} for each in asked]
+    studio.asking(f"/api/admin/workflows/{slug}/versions", graph=graph, properties=properties)
+
+    # While it cannot run it says so, and nobody has to look again.
+    studio.asking(f"/api/admin/workflows/{slug}/deactivate")
+    page.set_viewport_size({"width": 390, "height": 500})
+    page.goto(f"{studio.url}/effects/{slug}")
+    paused = page.get_by_role("alert").filter(has_text="Cannot run right now")
+    expect(paused).to_contain_text("its workflow is switched off")
+    expect(page.get_by_role("button", name="Start")).to_be_disabled()
+    studio.asking(f"/api/admin/workflows/{slug}/activate")
+    expect(page.get_by_role("button", name="Start")).to_be_enabled()
+    expect(paused).to_have_count(0)
+
+    start(page)
+    steps = page.get_by_role("radiogroup", name="In how many steps")
+    expect(steps.get_by_role("radio").first).to_be_focused()
+    expect(steps).to_be_in_viewport()
+    expect(steps).to_have_accessible_description("This is needed.")
+    page.keyboard.press("ArrowRight")
+    long = page.get_by_role("slider", name="How long")
+    expect(long).to_have_attribute("aria-valuetext", "not chosen")
+    start(page)
+    expect(long).to_be_focused()
+    expect(long).to_have_accessible_description("This is needed.")
+    demo.require_accessible("a form that lacks something")
+    page.keyboard.press("End")
+    page.get_by_role("switch", name="Show it meanwhile").press("Space")
+    start(page)
+    expect(page).to_have_url(re.compile("/jobs/"))
+    wait_for_result(page)
+    expect(page.get_by_role("definition")).to_have_text(["4", "2", "true"])
     demo.require_calm()

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from tests.browser.conftest import Studio, Watched, until
 from tests.made_media import a_picture
@@ -54,6 +54,8 @@ def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: W
     page.goto(f"{studio.url}/effects/{slug}")
     start(page)
     expect(page.get_by_role("status").filter(has_text="Waiting for its turn")).to_be_visible()
+    told = page.get_by_role("status").filter(has_text="Waiting for its turn").element_handle()
+    expect(page).to_have_title("Waiting for its turn: Seen being made · comfyfleet")
     expect(page.get_by_text(re.compile(r"^(Next|Place \d+) .*in the queue, starts in"))).to_be_visible()
 
     # Its worker has it, behind another: how long it takes is a guess, and says so.
@@ -82,7 +84,18 @@ def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: W
     everything.click()
     until(page, lambda: len(saved) == 2)
     assert sorted(name[:3] for name in saved) == ["one", "two"]
-    demo.require_calm()
+    # Where it was said that it waits it is said that it is done: what is new with its words is not read out.
+    assert told.inner_text() == "Done"
+    expect(page).to_have_title("Done: Seen being made · comfyfleet")
+
+    # Nobody is sent to the form of what is offered no more.
+    expect(page.get_by_role("link", name="Change something")).to_be_visible()
+    studio.asking(f"/api/admin/effects/{slug}/unpublish")
+    page.reload()
+    expect(page.get_by_role("heading", level=1, name=slug)).to_be_visible()
+    expect(page.get_by_role("button", name="Once more")).to_be_visible()
+    expect(page.get_by_role("link", name="Change something")).to_have_count(0)
+    demo.require_calm(but=("404",))
 
 
 def a_later(page: Page, first: str) -> str:
@@ -120,8 +133,17 @@ def test_while_the_stream_is_up_nobody_asks_and_where_it_is_down_every_two_secon
 
     # The stream ends where a page without previews wants another one, which cannot be had; all else answers.
     page.route(f"**{STREAM}*", lambda route: route.abort())
+    page.route("**/api/ai-jobs?*", one_a_page)
+    waiting = [studio.order(slug)]
     page.get_by_role("link", name="History", exact=True).first.click()
     expect(page.get_by_text("Connection lost.")).to_be_visible()
+    # Of a history of several pages the newest are asked for.
+    expect(page.locator(f"a[href='/jobs/{waiting[0]}']")).to_be_visible()
+    expect(page.locator("#main").get_by_role("listitem").nth(1)).to_be_visible()
+    waiting.append(studio.order(slug))
+    expect(page.locator(f"a[href='/jobs/{waiting[1]}']")).to_be_visible()
+    studio.cancel(*waiting)
+    page.unroute("**/api/ai-jobs?*")
     page.go_back()
     expect(percent).to_be_visible()
     asked, before = Asked(page), percent.inner_text()
@@ -142,6 +164,10 @@ def test_while_the_stream_is_up_nobody_asks_and_where_it_is_down_every_two_secon
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("It was stopped before it was done.")).to_be_visible(timeout=JOB_WITHIN_MS)
     demo.require_calm(but=("ERR_",))
+
+
+def one_a_page(route: Route) -> None:
+    route.continue_(url=re.sub(r"limit=\d+", "limit=1", route.request.url))
 
 
 def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studio, demo: Watched) -> None:
@@ -181,7 +207,10 @@ def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studi
     page.get_by_role("option", name="Fails for a user").click()
     expect(entries).to_have_count(1)
     entries.first.get_by_role("link").first.click()
-    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    failed = page.url
+    page.get_by_role("button", name="Try again").click()
+    expect(page).not_to_have_url(failed)
+    expect(page.get_by_role("button", name="Download all 2")).to_be_visible(timeout=JOB_WITHIN_MS)
     demo.require_calm()
 
 

@@ -215,6 +215,6 @@ export function useSoon(act: () => Promise<unknown>, afterMs: number): () => voi
   return soon;
 }
 
-export function usePreviews(): void {
-  useEffect(() => live.wantPreviews(), []);
+export function usePreviews(areWanted: boolean): void {
+  useEffect(() => (areWanted ? live.wantPreviews() : undefined), [areWanted]);
 }

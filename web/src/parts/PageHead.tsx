@@ -1,14 +1,14 @@
 import { Group, Text, Title } from "@mantine/core";
 import { useEffect, type ReactNode } from "react";
 
-/** The title of a page, of the tab, and what can be done here. */
-export function PageHead({ title, text, children }: { title: string; text?: ReactNode; children?: ReactNode }) {
+/** The title of a page, of the tab, and what can be done here. `tab`: where the tab says more than the page. */
+export function PageHead({ title, tab = title, text, children }: { title: string; tab?: string; text?: ReactNode; children?: ReactNode }) {
   useEffect(() => {
-    document.title = `${title} · comfyfleet`;
+    document.title = `${tab} · comfyfleet`;
     return () => {
       document.title = "comfyfleet";
     };
-  }, [title]);
+  }, [tab]);
   return (
     <Group justify="space-between" align="end" mb="lg" gap="sm">
       <div>

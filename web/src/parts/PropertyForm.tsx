@@ -1,6 +1,7 @@
 /** A form made from typed properties. Files are the caller's: it knows where they go. */
 import { Checkbox, Group, Select, SegmentedControl, Slider, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
-import { useId, type ReactNode } from "react";
+import type { ReactNode } from "react";
+import { FieldFrame } from "./FieldFrame";
 import { NumberEntry } from "./NumberEntry";
 import { isMedia, RANDOM, type Property, type Value, type Values } from "./properties";
 
@@ -18,22 +19,30 @@ export function PropertyForm({ properties, values, problems = {}, disabled, chan
 }) {
   return (
     <Stack gap="lg">
-      {properties.map((property) =>
-        isMedia(property) ? (
-          <div key={property.name}>{file?.(property) ?? <Text size="sm" className="quiet">{property.label}: a file</Text>}</div>
-        ) : (
-          <PropertyField
-            key={property.name}
-            property={property}
-            value={values[property.name] ?? null}
-            problem={problems[property.name]}
-            disabled={disabled}
-            change={(value) => change(property.name, value)}
-          />
-        ),
-      )}
+      {properties.map((property) => (
+        <div key={property.name} data-property={property.name}>
+          {isMedia(property) ? (
+            file?.(property) ?? <Text size="sm" className="quiet">{property.label}: a file</Text>
+          ) : (
+            <PropertyField
+              property={property}
+              value={values[property.name] ?? null}
+              problem={problems[property.name]}
+              disabled={disabled}
+              change={(value) => change(property.name, value)}
+            />
+          )}
+        </div>
+      ))}
     </Stack>
   );
+}
+
+const FOCUSABLE = ':is(input:not([type="file"], [type="hidden"]), textarea, [tabindex="0"])';
+
+/** Takes whoever is at the form to one of its fields: it may stand far above, and nobody hears what is only shown. */
+export function focusField(form: HTMLElement | null, name: string): void {
+  form?.querySelector<HTMLElement>(`[data-property="${CSS.escape(name)}"] ${FOCUSABLE}`)?.focus();
 }
 
 function PropertyField(field: Field) {
@@ -47,13 +56,13 @@ function PropertyField(field: Field) {
   }
 }
 
-const labelled = ({ property, problem, disabled }: Field) => ({
+const framed = ({ property, problem }: Field) => ({
   label: property.label || property.name,
   description: property.description || undefined,
   error: problem,
-  disabled,
   withAsterisk: property.required,
 });
+const labelled = (field: Field) => ({ ...framed(field), disabled: field.disabled });
 
 function TextField(field: Field) {
   const props = { ...labelled(field), value: String(field.value ?? "") };
@@ -87,29 +96,30 @@ function isSlider({ minimum, maximum, ...property }: Property): boolean {
 }
 
 function SliderField(field: Field) {
-  const { property, value, change, problem } = field;
-  const id = useId();
-  const number = typeof value === "number" ? value : (property.minimum ?? 0);
+  const { property, value, change } = field;
+  const number = typeof value === "number" ? value : null;
   return (
-    <div>
-      <Group justify="space-between" mb={4}>
-        <Text size="sm" fw={500} id={id}>{property.label || property.name}</Text>
-        <Text size="sm" className="numbers">{number}</Text>
-      </Group>
-      {property.description && <Text size="xs" className="quiet" mb={6}>{property.description}</Text>}
-      <Slider
-        value={number}
-        onChange={change}
-        min={property.minimum ?? 0}
-        max={property.maximum ?? 1}
-        step={stepOf(property)}
-        disabled={field.disabled}
-        label={null}
-        thumbProps={{ "aria-labelledby": id }}
-        thumbLabel={property.label || property.name}
-      />
-      {problem && <Text size="xs" c="var(--mantine-color-error)" mt={4}>{problem}</Text>}
-    </div>
+    <FieldFrame {...framed(field)}>
+      {(tied) => (
+        <Group gap="md" wrap="nowrap">
+          <Slider
+            flex={1}
+            // Where nothing is chosen it has to stand somewhere, and says that it means nothing.
+            value={number ?? property.minimum ?? 0}
+            thumbValueText={number === null ? "not chosen" : undefined}
+            onChange={change}
+            min={property.minimum ?? 0}
+            max={property.maximum ?? 1}
+            step={stepOf(property)}
+            disabled={field.disabled}
+            label={null}
+            thumbProps={tied}
+            thumbLabel={property.label || property.name}
+          />
+          <Text size="sm" className="numbers" miw="3ch" ta="end">{number ?? "–"}</Text>
+        </Group>
+      )}
+    </FieldFrame>
   );
 }
 
@@ -120,18 +130,15 @@ function BooleanField(field: Field) {
 function ChoiceField(field: Field) {
   const { property, value, change } = field;
   const choices = property.choices ?? [];
-  const id = useId();
   const data = choices.map((each) => ({ value: String(each), label: String(each).replaceAll("_", " ") }));
   const choose = (text: string | null) => change(choices.find((each) => String(each) === text) ?? null);
   if (choices.length > CHOICES_SHOWN_MAX || choices.length === 0) {
     return <Select {...labelled(field)} data={data} value={value === null ? null : String(value)} onChange={choose} searchable />;
   }
   return (
-    <div role="group" aria-labelledby={id}>
-      <Text size="sm" fw={500} mb={4} id={id}>{property.label || property.name}</Text>
-      {property.description && <Text size="xs" className="quiet" mb={6}>{property.description}</Text>}
-      <SegmentedControl data={data} value={String(value)} onChange={choose} disabled={field.disabled} fullWidth />
-    </div>
+    <FieldFrame {...framed(field)}>
+      {(tied) => <SegmentedControl {...tied} data={data} value={String(value)} onChange={choose} disabled={field.disabled} fullWidth />}
+    </FieldFrame>
   );
 }
 

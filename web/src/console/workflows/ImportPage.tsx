@@ -1,11 +1,10 @@
 /** From a graph to a workflow: drop it, correct what is proposed, register. */
 import { Group, Stack, Text, Textarea, Button } from "@mantine/core";
-import { Dropzone } from "@mantine/dropzone";
-import "@mantine/dropzone/styles.css";
 import { IconFileImport } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { adminGetWorkflow, adminProposeWorkflow, type ProposalView } from "@/client";
+import { DropZone } from "@/parts/DropZone";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
@@ -43,14 +42,14 @@ export function ImportPage() {
       {base.isError && !base.data && <Problem problem={base.error} again={() => void base.refetch()} />}
       {dropped && (!of || base.data) ? <RegisterForm key={dropped.proposal.content_hash} {...dropped} of={base.data} again={() => setDropped(null)} /> : (
         <Stack maw={760}>
-          <Dropzone onDrop={(files) => void take(files)} accept={{ "application/json": [".json"] }} multiple={false} maxSize={GRAPH_BYTES_MAX} loading={propose.isPending}
-            onReject={(files) => propose.mutate({ refused: refusalOf(files[0]?.file) })} inputProps={{ "aria-label": "Graph file" }}>
+          <DropZone onDrop={(files) => void take(files)} accept={{ "application/json": [".json"] }} multiple={false} maxSize={GRAPH_BYTES_MAX} loading={propose.isPending}
+            onReject={(files) => propose.mutate({ refused: refusalOf(files[0]?.file) })} aria-label="Graph file: drop it here, or choose a .json file">
             <Stack align="center" gap={6} py={56} style={{ pointerEvents: "none" }}>
               <IconFileImport size={38} stroke={1.3} aria-hidden />
               <Text fw={600}>Drop a graph here</Text>
               <Text size="sm" className="quiet">or click to choose a .json file</Text>
             </Stack>
-          </Dropzone>
+          </DropZone>
           {propose.isError && <Problem problem={propose.error} />}
           {propose.isPending && <Loading h={60} />}
           <Textarea label="Or paste it" autosize minRows={3} maxRows={10} value={text} onChange={(event) => setText(event.currentTarget.value)} styles={{ input: { fontFamily: "ui-monospace, monospace", fontSize: 13 } }} />

@@ -15,9 +15,16 @@ import { durationText } from "@/parts/amounts";
 import classes from "./EffectPage.module.css";
 import { OrderForm } from "./OrderForm";
 
+const AGAIN_MS = 3_000;
+
 export function EffectPage() {
   const { slug = "" } = useParams({ strict: false });
-  const offer = useQuery({ ...getOfferOptions({ path: { effect_slug: slug } }), refetchOnMount: "always" });
+  const offer = useQuery({
+    ...getOfferOptions({ path: { effect_slug: slug } }),
+    refetchOnMount: "always",
+    // Whoever waits for it to run again is told by nobody else: the stream tells of jobs.
+    refetchInterval: ({ state }) => (state.data && state.data.unavailable_because !== null ? AGAIN_MS : false),
+  });
   // Once it was there, the form stays: somebody may be filling it in. Ordering says it if the effect is gone.
   if (offer.data) return <Effect effect={offer.data} />;
   if (offer.isError) {

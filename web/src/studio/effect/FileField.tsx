@@ -1,10 +1,11 @@
-import { ActionIcon, Group, Input, Text } from "@mantine/core";
-import { Dropzone, type FileRejection } from "@mantine/dropzone";
-import "@mantine/dropzone/styles.css";
+import { ActionIcon, Group, Text, VisuallyHidden } from "@mantine/core";
+import type { FileRejection } from "@mantine/dropzone";
 import { IconCloudUpload, IconX } from "@tabler/icons-react";
-import { useEffect, useId, useMemo } from "react";
+import { useEffect, useId, useMemo, useRef } from "react";
 import type { InstallationView } from "@/client";
 import { bytesText } from "@/parts/amounts";
+import { DropZone } from "@/parts/DropZone";
+import { FieldFrame } from "@/parts/FieldFrame";
 import { Media } from "@/parts/Media";
 import type { Property } from "@/parts/properties";
 import { fileProblem, limitsText, typeOf } from "./checkFile";
@@ -19,9 +20,15 @@ export function FileField({ property, installation, file, problem, disabled, cha
   change: (file: File | undefined, problem: string | undefined) => void;
 }) {
   const id = useId();
+  const box = useRef<HTMLDivElement>(null);
   const shown = useMemo(() => (file ? URL.createObjectURL(file) : null), [file]);
   useEffect(() => () => { if (shown) URL.revokeObjectURL(shown); }, [shown]);
-  const label = property.label || property.name;
+  const before = useRef(file);
+  useEffect(() => {
+    // What had the focus went with the file, or with its lack: it stays in the field, or the next Tab begins at the top.
+    if (before.current !== file) box.current?.querySelector<HTMLElement>("button, [role=button]")?.focus();
+    before.current = file;
+  }, [file]);
   function take(accepted: File[], rejected: FileRejection[]) {
     const [chosen] = [...accepted, ...rejected.map((each) => each.file)];
     if (!chosen) return;
@@ -29,32 +36,41 @@ export function FileField({ property, installation, file, problem, disabled, cha
     change(wrong ? undefined : chosen, wrong ?? undefined);
   }
   return (
-    <Input.Wrapper label={label} description={property.description || undefined} error={problem} withAsterisk={property.required} labelElement="div" labelProps={{ id }}>
-      {file && shown ? (
-        <div className={`surface ${classes.chosen}`}>
-          <div className={classes.picture}><Media url={shown} mimeType={typeOf(file)} alt={`Your file ${file.name}`} fit="contain" /></div>
-          <Group justify="space-between" wrap="nowrap" p="xs" pl="sm">
-            <Text size="sm" truncate>{file.name} <span className="quiet">· {bytesText(file.size)}</span></Text>
-            <ActionIcon variant="subtle" color="gray" aria-label="Choose another file" disabled={disabled} onClick={() => change(undefined, undefined)}>
-              <IconX size={18} />
-            </ActionIcon>
-          </Group>
+    <FieldFrame label={property.label || property.name} description={property.description || undefined} error={problem} withAsterisk={property.required} isToldAtOnce>
+      {(tied) => (
+        <div ref={box}>
+          {file && shown ? (
+            <div className={`surface ${classes.chosen}`}>
+              <div className={classes.picture}><Media url={shown} mimeType={typeOf(file)} alt={`Your file ${file.name}`} fit="contain" /></div>
+              <Group justify="space-between" wrap="nowrap" p="xs" pl="sm">
+                <Text size="sm" truncate id={id}>{file.name} <span className="quiet">· {bytesText(file.size)}</span></Text>
+                <ActionIcon variant="subtle" color="gray" aria-label="Choose another file" aria-describedby={id} disabled={disabled} onClick={() => change(undefined, undefined)}>
+                  <IconX size={18} />
+                </ActionIcon>
+              </Group>
+            </div>
+          ) : (
+            <DropZone
+              className={classes.zone}
+              multiple={false}
+              disabled={disabled}
+              aria-labelledby={`${tied["aria-labelledby"]} ${id}-ask`}
+              aria-describedby={`${id}-limits ${tied["aria-describedby"] ?? ""}`.trim()}
+              // Everything is taken and looked at here, so that what is wrong can be said in words.
+              onDrop={(files) => take(files, [])}
+              onReject={(files) => take([], files)}
+              inputProps={{ accept: `${property.type}/*` }}
+            >
+              <IconCloudUpload size={30} stroke={1.4} aria-hidden />
+              <Text fw={550} id={`${id}-ask`}>Drop {property.type === "video" ? "a clip" : "a picture"} here, or choose one</Text>
+              <Text size="xs" className="quiet" id={`${id}-limits`}>
+                {property.required && <VisuallyHidden>Needed. </VisuallyHidden>}
+                {limitsText(property, installation)}
+              </Text>
+            </DropZone>
+          )}
         </div>
-      ) : (
-        <Dropzone
-          className={classes.zone}
-          multiple={false}
-          disabled={disabled}
-          // Everything is taken and looked at here, so that what is wrong can be said in words.
-          onDrop={(files) => take(files, [])}
-          onReject={(files) => take([], files)}
-          inputProps={{ "aria-labelledby": id, accept: `${property.type}/*` }}
-        >
-          <IconCloudUpload size={30} stroke={1.4} aria-hidden />
-          <Text fw={550}>Drop {property.type === "video" ? "a clip" : "a picture"} here, or choose one</Text>
-          <Text size="xs" className="quiet">{limitsText(property, installation)}</Text>
-        </Dropzone>
       )}
-    </Input.Wrapper>
+    </FieldFrame>
   );
 }

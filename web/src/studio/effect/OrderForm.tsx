@@ -1,10 +1,11 @@
 import { Alert, Button, Group, Progress, Stack, Text } from "@mantine/core";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
-import { useState, type FormEvent } from "react";
+import { useRef, useState, type FormEvent } from "react";
+import { flushSync } from "react-dom";
 import { faultOf, sentenceOf } from "@/app/errors";
 import type { OfferView } from "@/client";
-import { PropertyForm } from "@/parts/PropertyForm";
+import { focusField, PropertyForm } from "@/parts/PropertyForm";
 import { isMedia, problemsOf, type Value } from "@/parts/properties";
 import { Tokens } from "@/parts/Tokens";
 import { useInstallation } from "../installation";
@@ -26,6 +27,7 @@ export function OrderForm({ effect }: { effect: OfferView }) {
   const [values, setValues] = useState(() => recallForm(effect.slug, effect.properties));
   const [files, setFiles] = useState<Files>({});
   const [problems, setProblems] = useState<Record<string, string>>({});
+  const form = useRef<HTMLFormElement>(null);
   const order = useOrder(effect);
 
   function change(name: string, value: Value) {
@@ -48,15 +50,17 @@ export function OrderForm({ effect }: { effect: OfferView }) {
       ...problemsOf(effect.properties, values),
       ...Object.fromEntries(missing.map((each) => [each.name, problems[each.name] ?? `Choose ${each.type === "video" ? "a clip" : "a picture"} first.`])),
     };
-    setProblems(found);
-    if (Object.keys(found).length > 0) return;
+    // At once: what is wrong is read out with the field that gets the focus.
+    flushSync(() => setProblems(found));
+    const first = effect.properties.find((each) => each.name in found);
+    if (first) return focusField(form.current, first.name);
     // Told to this very call, and so to nobody who has left.
     order.mutate({ values, files }, { onSuccess: (job) => void navigate({ to: "/jobs/$jobId", params: { jobId: job.id } }) });
   }
   const busy = order.isPending;
   const wasStopped = faultOf(order.error).code === STOPPED;
   return (
-    <form noValidate onSubmit={(event: FormEvent) => { event.preventDefault(); start(); }}>
+    <form ref={form} noValidate onSubmit={(event: FormEvent) => { event.preventDefault(); start(); }}>
       <Stack gap="lg">
         {effect.unavailable_because !== null && (
           <Alert color="orange" title="Cannot run right now">{effect.unavailable_because}</Alert>

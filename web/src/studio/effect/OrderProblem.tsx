@@ -6,6 +6,8 @@ import { tokensText } from "@/parts/Tokens";
 import { useInstallation } from "../installation";
 
 const GONE = "This effect is no longer offered. Nothing was charged, and what you entered stays here for as long as this tab.";
+const DELETED = "This job was deleted meanwhile. Nothing was charged.";
+const LOST = "What you uploaded is not there any more. Nothing was charged. Try again, and it is sent once more.";
 
 /** Why there is no job, and what to do about it. Nothing that was entered is lost by any of these. */
 export function OrderProblem({ problem, again }: { problem: unknown; again: () => void }) {
@@ -25,13 +27,15 @@ export function OrderProblem({ problem, again }: { problem: unknown; again: () =
       </Problem>
     );
   }
-  if (fault.code === "not_found" || fault.code === "effect_unpublished") {
+  if (fault.code === "not_found" && fault.details.noun === "effect") {
     return (
       <Problem problem={new FleetFault({ ...fault, code: "effect_gone", message: GONE })}>
         <Anchor size="sm" component={Link} to="/">Pick another effect</Anchor>
       </Problem>
     );
   }
+  if (fault.code === "not_found" && fault.details.noun === "job") return <Problem problem={new FleetFault({ ...fault, code: "job_gone", message: DELETED })} />;
+  if (fault.code === "not_found" && fault.details.noun === "video") return <Problem problem={new FleetFault({ ...fault, code: "upload_gone", message: LOST })} again={again} />;
   if (fault.code === "too_many_active_jobs") {
     return <Problem problem={problem} again={again}><Anchor size="sm" component={Link} to="/history">See your jobs</Anchor></Problem>;
   }

@@ -83,7 +83,13 @@ export function useOrder(effect: OfferView) {
       setStage({ name: "ordering" });
       const order = { effect: effect.slug, video_id: videoId, properties };
       const body = { ...order, idempotency_key: keyFor(JSON.stringify(order)) };
-      return (await createJob({ body, throwOnError: true })).data;
+      try {
+        return (await createJob({ body, throwOnError: true })).data;
+      } catch (problem) {
+        // An upload that nothing came of is deleted after some time: what is gone is sent again.
+        if (faultOf(problem).details.noun === "video") begun.current.clear();
+        throw problem;
+      }
     },
     onSuccess: () => {
       // The next order is another one, however alike.

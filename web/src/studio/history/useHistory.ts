@@ -1,5 +1,6 @@
 /** Jobs by pages; the stream keeps those that are shown true. */
 import { useInfiniteQuery, useQueryClient, type InfiniteData } from "@tanstack/react-query";
+import { useEffect, useEffectEvent } from "react";
 import { useLive, usePolling, useSoon } from "@/app/live";
 import { getJobs, type JobPage, type JobStatus, type JobView } from "@/client";
 import { getJobsInfiniteOptions } from "@/client/@tanstack/react-query.gen";
@@ -18,7 +19,7 @@ export function useHistory(filters: { status?: JobStatus; effect_id?: string }, 
     enabled,
     initialPageParam: {},
     getNextPageParam: (page) => (page.next_cursor ? { query: { cursor: page.next_cursor } } : undefined),
-    // Only while one page is shown: to ask for a hundred pages every two seconds would help nobody.
+    // Only while one page is shown: to ask for a hundred pages every two seconds would help nobody. Of more, the first alone.
     refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : polling),
   });
   const pages = history.data?.pages.length ?? 0;
@@ -27,6 +28,13 @@ export function useHistory(filters: { status?: JobStatus; effect_id?: string }, 
     queries.setQueryData<InfiniteData<JobPage>>(options.queryKey, (data) => data && { ...data, pages: withFirst(data.pages, fresh.jobs) });
   };
   const askAgain = useSoon(() => (pages > 1 ? readFirst() : queries.invalidateQueries({ queryKey: options.queryKey })), AGAIN_MS);
+  const poll = useEffectEvent(askAgain);
+  const isLong = enabled && pages > 1;
+  useEffect(() => {
+    if (!isLong || polling === false) return undefined;
+    const timer = window.setInterval(() => poll(), polling);
+    return () => window.clearInterval(timer);
+  }, [isLong, polling]);
   useLive<{ job_id: string; status: JobStatus }>("status", (told) => {
     queries.setQueryData<InfiniteData<JobPage>>(options.queryKey, (data) => data && {
       ...data,

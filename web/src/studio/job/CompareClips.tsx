@@ -1,6 +1,7 @@
 import { ActionIcon, Slider, Text } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay, IconVolume, IconVolumeOff } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
+import type { Lasting } from "@/parts/lasting";
 import { boxOf, Divider, NO_SIZE } from "./CompareStills";
 import classes from "./Compare.module.css";
 
@@ -10,7 +11,7 @@ const APART_S = 0.08;
 const clock = (seconds: number) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
 /** Two clips as one: the result leads, what it was made from follows it. Sound comes from the result. */
-export function CompareClips({ before, after }: { before: string; after: string }) {
+export function CompareClips({ before, after }: { before: Lasting; after: Lasting }) {
   const leader = useRef<HTMLVideoElement>(null);
   const follower = useRef<HTMLVideoElement>(null);
   const [at, setAt] = useState(50);
@@ -36,6 +37,10 @@ export function CompareClips({ before, after }: { before: string; after: string 
     if (follower.current) follower.current.currentTime = seconds;
     setTime((known) => ({ ...known, now: seconds }));
   }
+  function stopped() {
+    setPlaying(false);
+    follower.current?.pause();
+  }
   function toggle() {
     if (playing) leader.current?.pause();
     else void leader.current?.play().catch(() => setPlaying(false));
@@ -45,7 +50,7 @@ export function CompareClips({ before, after }: { before: string; after: string 
       <div className={classes.box} style={{ aspectRatio: boxOf(size).aspectRatio }}>
         <video
           ref={leader}
-          src={after}
+          {...after}
           className={classes.after}
           muted={muted}
           loop
@@ -53,13 +58,15 @@ export function CompareClips({ before, after }: { before: string; after: string 
           preload="auto"
           aria-label="After"
           onPlay={() => { setPlaying(true); void follower.current?.play().catch(() => undefined); }}
-          onPause={() => { setPlaying(false); follower.current?.pause(); }}
+          onPause={stopped}
+          // Another address: it stops without a pause.
+          onEmptied={stopped}
           onLoadedMetadata={({ currentTarget: { duration, videoWidth, videoHeight } }) => {
             setTime({ now: 0, whole: duration });
             if (videoHeight > 0) setSize({ width: videoWidth, height: videoHeight });
           }}
         />
-        <video ref={follower} src={before} className={classes.before} style={{ clipPath: `inset(0 ${100 - at}% 0 0)` }} muted loop playsInline preload="auto" aria-label="Before" />
+        <video ref={follower} {...before} className={classes.before} style={{ clipPath: `inset(0 ${100 - at}% 0 0)` }} muted loop playsInline preload="auto" aria-label="Before" />
         <Divider at={at} setAt={setAt} />
       </div>
       <div className={classes.controls}>

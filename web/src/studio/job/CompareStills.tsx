@@ -1,4 +1,5 @@
 import { useState } from "react";
+import type { Lasting } from "@/parts/lasting";
 import classes from "./Compare.module.css";
 
 export const NO_SIZE = { width: 3, height: 2 };
@@ -11,18 +12,18 @@ export function boxOf({ width, height }: { width: number; height: number }) {
 }
 
 /** Before and after in one frame, parted by a line that pointer and arrow keys move. */
-export function CompareStills({ before, after }: { before: string; after: string }) {
+export function CompareStills({ before, after }: { before: Lasting; after: Lasting }) {
   const [at, setAt] = useState(50);
   const [size, setSize] = useState(NO_SIZE);
   return (
     <div className={`surface ${classes.box}`} style={boxOf(size)}>
       <img
-        src={after}
+        {...after}
         alt="After"
         className={classes.after}
         onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) => setSize({ width: naturalWidth, height: naturalHeight })}
       />
-      <img src={before} alt="Before" className={classes.before} style={{ clipPath: `inset(0 ${100 - at}% 0 0)` }} />
+      <img {...before} alt="Before" className={classes.before} style={{ clipPath: `inset(0 ${100 - at}% 0 0)` }} />
       <Divider at={at} setAt={setAt} />
     </div>
   );

@@ -38,6 +38,8 @@ export function Again({ job, offered, label = "Try again", quiet = false }: { jo
       void navigate({ to: "/jobs/$jobId", params: { jobId: made.id } });
     },
   });
+  // Of what is deleted for its age nobody knows any more what it was made from.
+  if (job.expired_at !== null) return null;
   return (
     <Stack gap="sm">
       {retry.isError && <OrderProblem problem={retry.error} again={() => retry.mutate()} />}

@@ -1,4 +1,4 @@
-import { Anchor, Skeleton, Stack } from "@mantine/core";
+import { Anchor, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
 import { IconArrowLeft, IconMoodEmpty } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
@@ -12,6 +12,7 @@ import { Problem } from "@/parts/Problem";
 import { Failed } from "./Failed";
 import classes from "./JobPage.module.css";
 import { Processing } from "./Processing";
+import { stateText } from "./progress";
 import { Result } from "./Result";
 import { isOver, useJob, type Running } from "./useJob";
 
@@ -38,13 +39,17 @@ function Shown({ job, running, frame }: { job: JobView; running: Running | null;
   const offer = useQuery({ ...getOfferOptions({ path: { effect_slug: job.effect ?? "" } }), enabled: job.effect !== null, retry: false, staleTime: 60_000 });
   const video = useQuery({ ...getVideoOptions({ path: { video_id: job.video_id ?? "" } }), enabled: job.video_id !== null, retry: false, staleTime: 60_000 });
   const name = offer.data?.name ?? job.effect ?? "Job";
+  const offered = offer.data !== undefined;
+  const state = stateText(job);
   return (
     <>
       <Anchor component={Link} to="/history" size="sm" underline="never" className={classes.back}><IconArrowLeft size={15} aria-hidden /> History</Anchor>
-      <PageHead title={name} />
+      <PageHead title={name} tab={`${state}: ${name}`} />
+      {/* Lasts from the first to the last: what comes with its own words is not read out. */}
+      <VisuallyHidden role="status">{state}</VisuallyHidden>
       {!isOver(job) && <Processing job={job} video={video.data} running={running} frame={frame} expectedS={offer.data?.estimated_seconds ?? null} />}
-      {job.status === "completed" && <Result job={job} video={video.data} waiting={job.video_id !== null && video.isPending} />}
-      {(job.status === "failed" || job.status === "cancelled") && <Failed job={job} offered={offer.data !== undefined} />}
+      {job.status === "completed" && <Result job={job} video={video.data} waiting={job.video_id !== null && video.isPending} offered={offered} />}
+      {(job.status === "failed" || job.status === "cancelled") && <Failed job={job} offered={offered} />}
     </>
   );
 }

@@ -10,7 +10,7 @@ import { Problem } from "@/parts/Problem";
 import { Tokens } from "@/parts/Tokens";
 import { walletMoved } from "../wallet/useWallet";
 import classes from "./JobPage.module.css";
-import { barOf, placeText } from "./progress";
+import { barOf, placeText, stateText } from "./progress";
 import { ranFor, type Running } from "./useJob";
 
 export function Processing({ job, video, running, frame, expectedS }: {
@@ -37,7 +37,7 @@ export function Processing({ job, video, running, frame, expectedS }: {
       </div>
       <Stack className={`surface ${classes.panel}`}>
         <div>
-          <Title order={2} role="status" aria-live="polite">{job.cancel_requested ? "Stopping…" : job.status === "queued" ? "Waiting for its turn" : "Making it"}</Title>
+          <Title order={2}>{stateText(job)}</Title>
           <Text size="sm" className="quiet">{job.status === "queued" ? placeText(job.queue) : bar.detail}</Text>
         </div>
         <div>

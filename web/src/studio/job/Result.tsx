@@ -7,6 +7,7 @@ import { getJobsQueryKey, getOfferOptions } from "@/client/@tanstack/react-query
 import { bytesText, secondsText } from "@/parts/amounts";
 import { ConfirmAction } from "@/parts/ConfirmAction";
 import { Loading } from "@/parts/Loading";
+import { useLasting } from "@/parts/lasting";
 import { isClip, isStill, Media } from "@/parts/Media";
 import { Tokens } from "@/parts/Tokens";
 import { CompareClips } from "./CompareClips";
@@ -17,7 +18,7 @@ import { ranFor } from "./useJob";
 
 const BETWEEN_DOWNLOADS_MS = 400;
 
-export function Result({ job, video, waiting }: { job: JobView; video: VideoView | undefined; waiting: boolean }) {
+export function Result({ job, video, waiting, offered }: { job: JobView; video: VideoView | undefined; waiting: boolean; offered: boolean }) {
   const primary = job.outputs.find((each) => each.is_primary) ?? job.outputs[0];
   const others = job.outputs.filter((each) => each !== primary);
   const ran = ranFor(job, 0);
@@ -26,13 +27,13 @@ export function Result({ job, video, waiting }: { job: JobView; video: VideoView
       {primary ? (waiting ? <Loading h={420} /> : <Main output={primary} video={video} />) : <Gone job={job} />}
       {others.length > 0 && (
         <div className={classes.others}>
-          {others.map((each) => <div key={each.file_id} className={`surface ${classes.other}`}><Media url={each.url} mimeType={each.mime_type} alt={each.name} fit="contain" /></div>)}
+          {others.map((each) => <Other key={each.file_id} output={each} />)}
         </div>
       )}
       <Group justify="space-between">
         <Group gap="xs">
           <Downloads outputs={job.outputs} />
-          <Again job={job} offered label="Once more" quiet />
+          <Again job={job} offered={offered} label="Once more" quiet />
         </Group>
         <Group gap="xs">
           <Text size="sm" className="quiet"><Tokens amount={job.credits_cost} />{ran !== null && ` · made in ${secondsText(ran)}`}</Text>
@@ -45,15 +46,19 @@ export function Result({ job, video, waiting }: { job: JobView; video: VideoView
 }
 
 function Main({ output, video }: { output: OutputView; video: VideoView | undefined }) {
-  const before = video?.original_file_url ?? null;
-  const after = output.url;
-  if (before && after && isStill(output.mime_type) && isStill(video?.mime_type)) return <CompareStills before={before} after={after} />;
-  if (before && after && isClip(output.mime_type) && isClip(video?.mime_type)) return <CompareClips before={before} after={after} />;
-  if (isClip(output.mime_type)) {
-    return <video className={`surface ${classes.alone}`} src={after ?? undefined} controls playsInline aria-label="The result" />;
-  }
-  if (isStill(output.mime_type)) return <img className={`surface ${classes.alone}`} src={after ?? undefined} alt="The result" />;
-  return <div className={`surface ${classes.other}`}><Media url={after} mimeType={output.mime_type} alt={output.name} /></div>;
+  const before = useLasting(video?.id, video?.original_file_url);
+  const after = useLasting(output.file_id, output.url);
+  const hasBoth = before.src !== undefined && after.src !== undefined;
+  if (hasBoth && isStill(output.mime_type) && isStill(video?.mime_type)) return <CompareStills before={before} after={after} />;
+  if (hasBoth && isClip(output.mime_type) && isClip(video?.mime_type)) return <CompareClips before={before} after={after} />;
+  if (isClip(output.mime_type)) return <video className={`surface ${classes.alone}`} {...after} controls playsInline aria-label="The result" />;
+  if (isStill(output.mime_type)) return <img className={`surface ${classes.alone}`} {...after} alt="The result" />;
+  return <Other output={output} />;
+}
+
+function Other({ output }: { output: OutputView }) {
+  const { src, onError } = useLasting(output.file_id, output.url);
+  return <div className={`surface ${classes.other}`}><Media url={src} onError={onError} mimeType={output.mime_type} alt={output.name} fit="contain" /></div>;
 }
 
 /** What it was made from, in the words of its form. */

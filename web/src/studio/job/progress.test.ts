@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { barOf, placeText } from "./progress";
+import { barOf, placeText, stateText } from "./progress";
 
 const running = { status: "processing" } as const;
 
@@ -12,6 +12,19 @@ describe("the bar", () => {
     expect(barOf(running, null, { ran: 5, expectedS: 10 })).toMatchObject({ percent: 46, real: false, label: "about 5 s left" });
     expect(barOf(running, null, { ran: 500, expectedS: 10 })).toMatchObject({ percent: 92, real: false, label: "longer than usual" });
     expect(barOf(running, null, { ran: null, expectedS: null })).toMatchObject({ real: false, label: "Starting" });
+  });
+});
+
+describe("how it stands", () => {
+  it.each([
+    ["queued", false, "Waiting for its turn"],
+    ["processing", false, "Making it"],
+    ["processing", true, "Stopping…"],
+    ["completed", true, "Done"],
+    ["failed", false, "Failed"],
+    ["cancelled", true, "Cancelled"],
+  ] as const)("is said of what is %s", (status, cancel_requested, text) => {
+    expect(stateText({ status, cancel_requested })).toBe(text);
   });
 });
 

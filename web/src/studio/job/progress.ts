@@ -7,6 +7,13 @@ export type Bar = { percent: number; real: boolean; label: string; detail: strin
 // A guess never reaches the end: only the end does.
 const GUESS_MAX = 0.92;
 
+const ENDS: Partial<Record<JobView["status"], string>> = { completed: "Done", failed: "Failed", cancelled: "Cancelled" };
+
+/** How it stands, in a word or two: for whoever listens, or looks at another tab. */
+export function stateText({ status, cancel_requested }: Pick<JobView, "status" | "cancel_requested">): string {
+  return ENDS[status] ?? (cancel_requested ? "Stopping…" : status === "queued" ? "Waiting for its turn" : "Making it");
+}
+
 export function barOf(job: Pick<JobView, "status">, running: Running | null, { ran, expectedS }: { ran: number | null; expectedS: number | null }): Bar {
   if (job.status === "queued") return { percent: 0, real: false, label: "", detail: "" };
   if (running !== null && running.fraction !== null) {

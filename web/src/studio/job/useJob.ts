@@ -28,7 +28,6 @@ export function useJob(jobId: string) {
   const [heardEnd, setHeardEnd] = useState(false);
   const [running, setRunning] = useState<Running | null>(null);
   const [frame, setFrame] = useState<string | null>(null);
-  usePreviews();
   const job = useQuery({
     ...options,
     refetchInterval: ({ state }) => {
@@ -37,6 +36,8 @@ export function useJob(jobId: string) {
       return heardEnd ? SETTLING_MS : polling;
     },
   });
+  // Of what is over there are none, and to ask for them makes another stream, after which all is read again.
+  usePreviews(job.data !== undefined && !isOver(job.data));
   useLive<{ job_id: string; status: string }>("status", (told) => {
     if (told.job_id !== jobId) return;
     if (isOver(told)) {

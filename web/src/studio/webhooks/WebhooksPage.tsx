@@ -1,10 +1,10 @@
 import { Badge, Button, Group, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus, IconWebhook } from "@tabler/icons-react";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { EndpointView } from "@/client";
-import { getWebhooksOptions, getWebhooksQueryKey } from "@/client/@tanstack/react-query.gen";
+import { getWebhooksInfiniteOptions, getWebhooksQueryKey } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
@@ -16,8 +16,12 @@ import classes from "./Webhooks.module.css";
 export function WebhooksPage() {
   const [adding, { open, close }] = useDisclosure();
   const queries = useQueryClient();
-  const found = useQuery(getWebhooksOptions({ query: { limit: 100 } }));
-  const endpoints = found.data?.endpoints ?? [];
+  const found = useInfiniteQuery({
+    ...getWebhooksInfiniteOptions({ query: { limit: 50 } }),
+    initialPageParam: {},
+    getNextPageParam: (page) => (page.next_cursor ? { query: { cursor: page.next_cursor } } : undefined),
+  });
+  const endpoints = found.data?.pages.flatMap((page) => page.endpoints) ?? [];
   return (
     <>
       <PageHead title="Webhooks" text="Addresses of yours that are told what happens, signed and tried again until they answer.">
@@ -27,6 +31,11 @@ export function WebhooksPage() {
       {found.isPending && <Loading h={160} />}
       {found.data && endpoints.length === 0 && <EmptyState icon={IconWebhook} title="Nobody is told yet" text="Add an address, and each job's end is POSTed to it." />}
       <Stack gap="sm" component="ul" p={0} m={0}>{endpoints.map((each) => <Row key={each.id} endpoint={each} />)}</Stack>
+      {found.hasNextPage && (
+        <Group justify="center" mt="md">
+          <Button variant="default" loading={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>Show more</Button>
+        </Group>
+      )}
       <NewEndpoint opened={adding} close={close} made={() => void queries.invalidateQueries({ queryKey: getWebhooksQueryKey() })} />
     </>
   );
