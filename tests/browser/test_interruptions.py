@@ -144,9 +144,16 @@ def test_an_upload_that_is_gone_is_sent_once_more(studio: Studio, demo: Watched)
     page.unroute("**/api/ai-jobs")
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("alert")).to_contain_text("What you uploaded is not there any more.")
-    page.get_by_role("button", name="Try again").click()
+    with page.expect_response("**/api/videos") as kept:
+        page.get_by_role("button", name="Try again").click()
     expect(page).to_have_url(re.compile("/jobs/"))
-    demo.require_calm(but=("content-length", "ERR_FAILED", "404"))
+    # And of a result nothing can be made once more.
+    once_more = page.get_by_role("button", name="Once more")
+    expect(once_more).to_be_visible(timeout=JOB_WITHIN_MS)
+    assert page.evaluate(delete, kept.value.json()["id"]) == 204
+    once_more.click()
+    expect(page.get_by_role("alert")).to_contain_text("A file that this was made from is not there any more.")
+    demo.require_calm(but=("content-length", "ERR_FAILED", "404", "422"))
 
 
 # Of all addresses that bytes are sent to, the second one is refused whenever it is used, as if it had expired.

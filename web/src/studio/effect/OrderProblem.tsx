@@ -7,6 +7,7 @@ import { useInstallation } from "../installation";
 
 const GONE = "This effect is no longer offered. Nothing was charged, and what you entered stays here for as long as this tab.";
 const DELETED = "This job was deleted meanwhile. Nothing was charged.";
+const INPUT_GONE = "A file that this was made from is not there any more. Nothing was charged. Change something, and choose it anew.";
 const LOST = "What you uploaded is not there any more. Nothing was charged. Try again, and it is sent once more.";
 
 /** Why there is no job, and what to do about it. Nothing that was entered is lost by any of these. */
@@ -35,6 +36,7 @@ export function OrderProblem({ problem, again }: { problem: unknown; again: () =
     );
   }
   if (fault.code === "not_found" && fault.details.noun === "job") return <Problem problem={new FleetFault({ ...fault, code: "job_gone", message: DELETED })} />;
+  if (fault.code === "invalid_input" && fault.details.field === "job_id") return <Problem problem={new FleetFault({ ...fault, code: "input_gone", message: INPUT_GONE })} />;
   if (fault.code === "not_found" && fault.details.noun === "video") return <Problem problem={new FleetFault({ ...fault, code: "upload_gone", message: LOST })} again={again} />;
   if (fault.code === "too_many_active_jobs") {
     return <Problem problem={problem} again={again}><Anchor size="sm" component={Link} to="/history">See your jobs</Anchor></Problem>;
