@@ -43,7 +43,7 @@ export function ImportPage() {
       {dropped && (!of || base.data) ? <RegisterForm key={dropped.proposal.content_hash} {...dropped} of={base.data} again={() => setDropped(null)} /> : (
         <Stack maw={760}>
           <DropZone onDrop={(files) => void take(files)} accept={{ "application/json": [".json"] }} multiple={false} maxSize={GRAPH_BYTES_MAX} loading={propose.isPending}
-            onReject={(files) => propose.mutate({ refused: refusalOf(files[0]?.file) })} aria-label="Graph file: drop it here, or choose a .json file">
+            onReject={(files) => propose.mutate({ refused: refusalOf(files[0]?.file) })}>
             <Stack align="center" gap={6} py={56} style={{ pointerEvents: "none" }}>
               <IconFileImport size={38} stroke={1.3} aria-hidden />
               <Text fw={600}>Drop a graph here</Text>

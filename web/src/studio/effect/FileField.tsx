@@ -54,21 +54,20 @@ export function FileField({ property, installation, file, problem, disabled, cha
               className={classes.zone}
               multiple={false}
               disabled={disabled}
-              aria-labelledby={`${tied["aria-labelledby"]} ${id}-ask`}
-              aria-describedby={`${id}-limits ${tied["aria-describedby"] ?? ""}`.trim()}
+              aria-describedby={`${property.required ? `${id}-needed` : ""} ${tied["aria-describedby"] ?? ""}`.trim() || undefined}
               // Everything is taken and looked at here, so that what is wrong can be said in words.
               onDrop={(files) => take(files, [])}
               onReject={(files) => take([], files)}
               inputProps={{ accept: `${property.type}/*` }}
             >
+              {/* What stands in it is its name; of which field, is seen above it. */}
+              <VisuallyHidden>{property.label || property.name}: </VisuallyHidden>
               <IconCloudUpload size={30} stroke={1.4} aria-hidden />
-              <Text fw={550} id={`${id}-ask`}>Drop {property.type === "video" ? "a clip" : "a picture"} here, or choose one</Text>
-              <Text size="xs" className="quiet" id={`${id}-limits`}>
-                {property.required && <VisuallyHidden>Needed. </VisuallyHidden>}
-                {limitsText(property, installation)}
-              </Text>
+              <Text fw={550}>Drop {property.type === "video" ? "a clip" : "a picture"} here, or choose one</Text>
+              <Text size="xs" className="quiet">{limitsText(property, installation)}</Text>
             </DropZone>
           )}
+          {property.required && <VisuallyHidden id={`${id}-needed`}>Needed.</VisuallyHidden>}
         </div>
       )}
     </FieldFrame>
