@@ -323,6 +323,7 @@ def test_the_timeline_is_live_and_can_be_moved(operator: Watched, studio: Studio
     expect(rows).to_have_count(1)
 
     # By hand: nearer by the wheel, back in time by a drag.
+    expect(page.get_by_role("radio", name="24 h")).to_be_checked()  # it is told a moment later
     page.get_by_text("5 min", exact=True).click()
     expect(page.get_by_role("radio", name="5 min")).to_be_checked()
     box = page.get_by_test_id("ground").bounding_box()
