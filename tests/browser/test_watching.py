@@ -54,8 +54,7 @@ def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: W
     page.goto(f"{studio.url}/effects/{slug}")
     start(page)
     expect(page.get_by_role("status").filter(has_text="Waiting for its turn")).to_be_visible()
-    told = page.get_by_role("status").filter(has_text="Waiting for its turn").element_handle()
-    expect(page).to_have_title("Waiting for its turn: Seen being made · comfyfleet")
+    told = page.locator("#main").get_by_role("status").first.element_handle()
     expect(page.get_by_text(re.compile(r"^(Next|Place \d+) .*in the queue, starts in"))).to_be_visible()
 
     # Its worker has it, behind another: how long it takes is a guess, and says so.
