@@ -270,6 +270,7 @@ PAGES = (
 AT_ONCE = ("/add-worker", "/workflows/new", "/effects/new")  # nothing has to come before they can be used
 
 
+@pytest.mark.timeout(300)
 def test_every_page_fits_every_screen_and_is_accessible(operator: Watched, studio: Studio) -> None:
     """While it loads, and then at each width, light and dark."""
     page = operator.page
