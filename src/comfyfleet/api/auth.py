@@ -13,6 +13,7 @@ from comfyfleet.api.limits import client_network
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.passes import Passes
 from comfyfleet.api.policy import AnyCaller, Public, TheHouse, TheLimits, TheOptions
+from comfyfleet.api.views import InviteView, UserView
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError, LinkSpent, NotFound, Unauthenticated
 from comfyfleet.kernel.ids import SessionId, TenantId, UserId
@@ -209,16 +210,17 @@ def link_ttl_s(options: ApiOptions, user: User) -> int:
     return options.invite_ttl_s if user.status is UserStatus.INVITED else options.password_reset_ttl_s
 
 
-async def send_or_show_link(house: House, user: User, link_url: str) -> str | None:
+async def send_or_show_link(house: House, user: User, link_url: str) -> InviteView:
     """By mail where that works; otherwise the link itself, for the one who asked to hand on."""
+    shown = InviteView(user=UserView.model_validate(user), link=link_url)
     if house.postbox is None:
-        return link_url
+        return shown
     try:
         await _send_link(house.postbox, user, link_url)
     except FleetError as error:
         log.error("auth.letter_failed", cause=str(error.__cause__ or error))
-        return link_url
-    return None
+        return shown
+    return shown.model_copy(update={"link": None})
 
 
 async def _send_link(postbox: Postbox, user: User, link_url: str) -> None:

@@ -17,7 +17,7 @@ from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import TenantId, UserId
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.tenants import Caller, Role, Scope, User, credentials
+from comfyfleet.tenants import Caller, Role, Scope, credentials
 from comfyfleet.tenants.lifecycle import TenantEvent, TenantStatus
 
 router = APIRouter(prefix="/tenants")
@@ -147,7 +147,7 @@ async def invite_tenant_user(
         link = await credentials.make_link(tx, user, ttl_s=options.invite_ttl_s)
         action = Action("user.invite", str(user.id), {"email": user.email, "role": user.role, "tenant_id": tenant_id})
         await record_action(tx, actor_of(request, caller), action, signer=house.chain)
-    return await _invited(house, user, house.links.url(link))
+    return await send_or_show_link(house, user, house.links.url(link))
 
 
 @router.post("/{tenant_id}/users/{user_id}/link")
@@ -161,8 +161,4 @@ async def renew_tenant_user_link(
         link = await credentials.make_link(tx, user, ttl_s=link_ttl_s(options, user))
         action = Action("user.renew_link", str(user.id), {"email": user.email, "tenant_id": tenant_id})
         await record_action(tx, actor_of(request, caller), action, signer=house.chain)
-    return await _invited(house, user, house.links.url(link))
-
-
-async def _invited(house: House, user: User, url: str) -> InviteView:
-    return InviteView(user=UserView.model_validate(user), link=await send_or_show_link(house, user, url))
+    return await send_or_show_link(house, user, house.links.url(link))

@@ -12,7 +12,7 @@ from comfyfleet.api.views import InviteView, UserPage, UserView
 from comfyfleet.kernel.errors import Forbidden
 from comfyfleet.kernel.ids import UserId
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.tenants import Caller, Role, Scope, User, credentials
+from comfyfleet.tenants import Caller, Role, Scope, credentials
 
 router = APIRouter(prefix="/users", tags=["users"])
 
@@ -40,7 +40,7 @@ async def invite_user(body: InviteBody, caller: Manager, house: TheHouse, option
             tx, email=body.email, role=Role(body.role), tenant_id=home_of(caller).tenant_id
         )
         link = await credentials.make_link(tx, user, ttl_s=options.invite_ttl_s)
-    return await _invited(house, user, house.links.url(link))
+    return await send_or_show_link(house, user, house.links.url(link))
 
 
 @router.post("/{user_id}/link")
@@ -49,7 +49,7 @@ async def renew_link(user_id: UserId, caller: Manager, house: TheHouse, options:
     async with house.control_tx() as tx:
         user = await tenants.get_user_of(tx, home_of(caller).tenant_id, user_id)
         link = await credentials.make_link(tx, user, ttl_s=link_ttl_s(options, user))
-    return await _invited(house, user, house.links.url(link))
+    return await send_or_show_link(house, user, house.links.url(link))
 
 
 @router.post("/{user_id}/disable")
@@ -66,7 +66,3 @@ async def enable_user(user_id: UserId, caller: Manager, house: TheHouse) -> User
     """Active again, or invited again if they never chose a password: then send a new link."""
     async with house.control_tx() as tx:
         return UserView.model_validate(await tenants.enable_user(tx, user_id, within=home_of(caller).tenant_id))
-
-
-async def _invited(house: TheHouse, user: User, url: str) -> InviteView:
-    return InviteView(user=UserView.model_validate(user), link=await send_or_show_link(house, user, url))
