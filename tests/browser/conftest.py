@@ -163,6 +163,8 @@ class Watched:
                 settle()
                 self.picture(f"{name}-{width}-{scheme}")
                 self.require_accessible(f"{name} {width} {scheme}")
+        # What is folded away is made when the browser has time, and nobody waits for that either.
+        expect(self.page.locator("[aria-busy=true]")).to_have_count(0)
         self.page.set_viewport_size({"width": 1280, "height": 900})
 
 

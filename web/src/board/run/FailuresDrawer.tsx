@@ -5,8 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { queries } from "@/app/queries";
 import { retryRunJob, type RunJobView, type RunView } from "@/client";
 import { Ago } from "@/parts/Ago";
-import { Loading } from "@/parts/Loading";
-import { Problem } from "@/parts/Problem";
+import { NotYet } from "@/parts/NotYet";
 import { OrderProblem } from "@/studio/effect/OrderProblem";
 import { failuresQuery, runQuery } from "../data";
 
@@ -26,7 +25,7 @@ function List({ run }: { run: RunView }) {
     },
     onSettled: () => refresh(run),
   });
-  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={160} />;
+  if (!found.data) return <NotYet of={found} h={160} />;
   if (found.data.length === 0) return <Text className="quiet">Nothing that could be tried again.</Text>;
   return (
     <Stack>

@@ -2,15 +2,14 @@
 import { Button, Code, Group, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Loading } from "@/parts/Loading";
-import { Problem } from "@/parts/Problem";
+import { NotYet } from "@/parts/NotYet";
 import { makingQuery } from "../data";
 import classes from "./CandidateDrawer.module.css";
 
 export function Making({ id }: { id: string }) {
   const making = useQuery(makingQuery(id));
   const [shown, show] = useState(false);
-  if (!making.data) return making.isError ? <Problem problem={making.error} again={() => void making.refetch()} /> : <Loading h={120} />;
+  if (!making.data) return <NotYet of={making} h={120} />;
   const { effect, workflow_version: version, properties, graph } = making.data;
   return (
     <div>

@@ -6,6 +6,7 @@ import { useState } from "react";
 import type { RunView } from "@/client";
 import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
+import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
@@ -22,8 +23,7 @@ import classes from "./RunPage.module.css";
 export function RunPage() {
   const { runId = "" } = useParams({ strict: false });
   const { run, tree } = useRun(runId);
-  if (run.isError && !run.data) return <><PageHead title="Run" /><Problem problem={run.error} again={() => void run.refetch()} /></>;
-  if (!run.data) return <><PageHead title="Run" /><Loading h={520} /></>;
+  if (!run.data) return <><PageHead title="Run" /><NotYet of={run} h={520} /></>;
   return <Opened key={runId} run={run.data} tree={tree.data} problem={tree.isError ? tree.error : null} />;
 }
 

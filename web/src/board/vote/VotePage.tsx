@@ -6,6 +6,7 @@ import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { castVote, getPair, type CandidateView, type RunView } from "@/client";
 import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
+import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { useRun } from "../data";
@@ -16,8 +17,7 @@ export function VotePage() {
   const { runId = "" } = useParams({ strict: false });
   const { step } = useSearch({ strict: false });
   const { run } = useRun(runId);
-  if (run.isError && !run.data) return <><PageHead title="Compare" /><Problem problem={run.error} again={() => void run.refetch()} /></>;
-  if (!run.data) return <><PageHead title="Compare" /><Loading h={480} /></>;
+  if (!run.data) return <><PageHead title="Compare" /><NotYet of={run} h={480} /></>;
   const position = Math.min(Math.max(0, (step ?? 1) - 1), run.data.steps.length - 1);
   return <Table key={`${runId} ${position}`} run={run.data} position={position} />;
 }

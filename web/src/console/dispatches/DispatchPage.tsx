@@ -5,15 +5,14 @@ import { adminCancelDispatch, adminGetDispatch, adminGetRanGraph, adminRetryDisp
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
 import { rangeProblem, type Entered } from "@/parts/entered";
-import { Loading } from "@/parts/Loading";
 import { NumberEntry } from "@/parts/NumberEntry";
 import { PageHead } from "@/parts/PageHead";
-import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Copy } from "../parts/Copy";
 import { Facts } from "../parts/Facts";
 import { FormAction } from "../parts/Fields";
 import { Listing, type Column } from "@/parts/Listing";
+import { NotYet } from "@/parts/NotYet";
 import { Panel } from "../parts/Panel";
 import { endText, secondsText } from "../parts/numbers";
 import { then, useFresh, useRead } from "../parts/reading";
@@ -27,7 +26,7 @@ export function DispatchPage() {
       <PageHead title={found.data?.dispatch.workflow ?? "Job"} text={<Group gap={4}><span className="mono">{dispatchId}</span><Copy value={dispatchId} label="Copy the id" /></Group>}>
         {found.data && <Actions found={found.data} />}
       </PageHead>
-      {found.data ? <Dispatch found={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={320} />}
+      {found.data ? <Dispatch found={found.data} /> : <NotYet of={found} h={320} />}
     </>
   );
 }
@@ -112,7 +111,7 @@ function Payload({ dispatchId }: { dispatchId: string }) {
         <Accordion.Panel>
           {found.data ? (
             <pre className="mono" tabIndex={0} role="region" aria-label="Payload" style={{ margin: 0, maxHeight: 480, overflow: "auto", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>{text}</pre>
-          ) : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={120} />}
+          ) : opened !== null && <NotYet of={found} h={120} />}
         </Accordion.Panel>
       </Accordion.Item>
     </Accordion>

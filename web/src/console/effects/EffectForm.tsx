@@ -3,7 +3,7 @@ import { Select, SimpleGrid, Stack, Switch, Text, Textarea, TextInput } from "@m
 import type { ReactNode } from "react";
 import { adminGetWorkflow, type PropertyView } from "@/client";
 import { rangeProblem, type Entered } from "@/parts/entered";
-import { Loading } from "@/parts/Loading";
+import { NotYet } from "@/parts/NotYet";
 import { NumberEntry } from "@/parts/NumberEntry";
 import { PropertyForm } from "@/parts/PropertyForm";
 import { firstValues, isMedia, problemsOf, type Value } from "@/parts/properties";
@@ -42,7 +42,7 @@ export function EffectForm({ draft, change, assets = [], children }: { draft: Ef
         {draft.workflow && (
           <Panel title="What the effect fixes" text="What you fix here, users cannot change.">
             {workflow.data ? <Stack gap="md">{properties.map((each) => <Fix key={each.name} property={each} value={draft.fixed[each.name]} fix={(value) => fix(each.name, value)} assets={assets} />)}
-              {properties.length === 0 && <Text size="sm" className="quiet">The workflow has no properties.</Text>}</Stack> : <Loading h={120} />}
+              {properties.length === 0 && <Text size="sm" className="quiet">The workflow has no properties.</Text>}</Stack> : <NotYet of={workflow} h={120} />}
           </Panel>
         )}
       </Stack>

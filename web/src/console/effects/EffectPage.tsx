@@ -4,7 +4,7 @@ import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { adminChangeEffect, adminDeleteEffect, adminDropAsset, adminGetEffect, adminPublishEffect, adminPutAsset, adminUnpublishEffect, type EffectView } from "@/client";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
-import { Loading } from "@/parts/Loading";
+import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
@@ -23,7 +23,7 @@ export function EffectPage() {
       <PageHead title={found.data?.name ?? slug} text={found.data && <Group gap="xs"><span className="mono">{slug}</span><StatusBadge status={found.data.is_published ? "published" : "draft"} /></Group>}>
         {found.data && <Actions effect={found.data} />}
       </PageHead>
-      {found.data ? <Editor key={found.data.slug} effect={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={420} />}
+      {found.data ? <Editor key={found.data.slug} effect={found.data} /> : <NotYet of={found} h={420} />}
     </>
   );
 }

@@ -3,9 +3,8 @@ import { IconPlus, IconSparkles } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { adminGetEffects, type EffectView } from "@/client";
 import { EmptyState } from "@/parts/EmptyState";
-import { Loading } from "@/parts/Loading";
+import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
-import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Tokens } from "@/parts/Tokens";
 import { usePages } from "../parts/reading";
@@ -21,7 +20,7 @@ export function EffectsPage() {
       <PageHead title="Effects" text="What users pick: a workflow, what is fixed in it, and a price.">
         <Button leftSection={<IconPlus size={16} />} renderRoot={(props) => <Link to="/console/effects/new" {...props} />}>New effect</Button>
       </PageHead>
-      {found.rows === undefined ? (found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={260} />)
+      {found.rows === undefined ? <NotYet of={found} h={260} />
         : found.rows.length === 0 ? <EmptyState icon={IconSparkles} title="No effect yet" text="Make one from a workflow; users see it once it is published." /> : (
           <Stack>
             <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 5 }} spacing="md">{found.rows.map((each) => <EffectCard key={each.id} effect={each} />)}</SimpleGrid>

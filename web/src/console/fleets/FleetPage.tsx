@@ -2,13 +2,12 @@ import { Alert, Anchor, Button, Group, Select, Stack, Text } from "@mantine/core
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { adminAssignWorkflow, adminGetFleet, adminGetStartCommand, type AssignmentView, type FleetDetailView } from "@/client";
-import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
-import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Act } from "../parts/Act";
 import { CopyLine } from "../parts/Copy";
 import { Listing, type Column } from "@/parts/Listing";
+import { NotYet } from "@/parts/NotYet";
 import { Panel } from "../parts/Panel";
 import { useAllWorkflows } from "../parts/choices";
 import { useFresh, useRead } from "../parts/reading";
@@ -22,7 +21,7 @@ export function FleetPage() {
       <PageHead title={found.data?.name ?? "Fleet"} text={found.data && <span className="mono">{found.data.slug}/{found.data.stage}</span>}>
         <Button variant="default" renderRoot={(props) => <Link to="/console/add-worker" search={{ fleet: fleetId } as never} {...props} />}>Add a worker</Button>
       </PageHead>
-      {found.data ? <Fleet fleet={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={240} />}
+      {found.data ? <Fleet fleet={found.data} /> : <NotYet of={found} h={240} />}
     </>
   );
 }
@@ -50,7 +49,7 @@ function Fleet({ fleet }: { fleet: FleetDetailView }) {
       <Panel title="What its workers may run" side={<Assign fleet={fleet} />}>
         <Listing label="Assignments" columns={columns} rows={fleet.assignments} keyOf={(row) => row.workflow} empty={<Text size="sm" className="quiet">Nothing yet: its workers get no work.</Text>} />
       </Panel>
-      <Panel title="Start a worker" text="On the machine with the ComfyUI.">{command.data ? <CopyLine value={command.data.command} label="Copy the command" /> : <Loading h={48} />}</Panel>
+      <Panel title="Start a worker" text="On the machine with the ComfyUI.">{command.data ? <CopyLine value={command.data.command} label="Copy the command" /> : <NotYet of={command} h={48} />}</Panel>
     </Stack>
   );
 }

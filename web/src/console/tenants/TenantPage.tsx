@@ -5,15 +5,14 @@ import { adminGetTenant, adminGetTenantUsers, adminInviteTenantUser, adminLimitP
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
 import { rangeProblem, type Entered } from "@/parts/entered";
-import { Loading } from "@/parts/Loading";
 import { NumberEntry } from "@/parts/NumberEntry";
 import { PageHead } from "@/parts/PageHead";
-import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Act } from "../parts/Act";
 import { Facts } from "../parts/Facts";
 import { FormAction } from "../parts/Fields";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
+import { NotYet } from "@/parts/NotYet";
 import { Panel } from "../parts/Panel";
 import { then, UNTOLD_MS, usePages, useRead } from "../parts/reading";
 import { ShownOnce } from "../parts/ShownOnce";
@@ -25,7 +24,7 @@ export function TenantPage() {
   return (
     <>
       <PageHead title={found.data?.name ?? "Tenant"} text={found.data && <span className="mono">{found.data.slug}</span>}>{found.data && <Actions tenant={found.data} />}</PageHead>
-      {found.data ? <Tenant tenant={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={240} />}
+      {found.data ? <Tenant tenant={found.data} /> : <NotYet of={found} h={240} />}
     </>
   );
 }

@@ -4,12 +4,11 @@ import { adminCreditWallet, adminGetUserWallet, type TransactionView } from "@/c
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction } from "@/parts/ConfirmAction";
 import { rangeProblem, type Entered } from "@/parts/entered";
-import { Loading } from "@/parts/Loading";
 import { newId } from "@/parts/newId";
 import { NumberEntry } from "@/parts/NumberEntry";
-import { Problem } from "@/parts/Problem";
 import { Tokens, tokensText } from "@/parts/Tokens";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
+import { NotYet } from "@/parts/NotYet";
 import { then, UNTOLD_MS, usePages } from "../parts/reading";
 
 const WORDS: Record<string, string> = { PAYMENT_CREDIT: "credited", JOB_RESERVE: "reserved for a job", JOB_CONSUME: "consumed", JOB_REFUND: "given back" };
@@ -27,7 +26,7 @@ export function UserWallet({ tenantId, userId, email }: { tenantId: string; user
     return { rows: data.transactions, next: data.next_cursor, balance: data.balance };
   }, UNTOLD_MS);
   const [balance] = found.data?.pages.map((page) => page.balance) ?? [];
-  if (balance === undefined) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={200} />;
+  if (balance === undefined) return <NotYet of={found} h={200} />;
   return (
     <Stack>
       <Group justify="space-between" align="end">

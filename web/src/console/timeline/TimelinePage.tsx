@@ -4,9 +4,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { adminGetTimeline, type TimelineView } from "@/client";
 import { useConnection, useLive } from "@/app/live";
-import { Loading } from "@/parts/Loading";
+import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
-import { Problem } from "@/parts/Problem";
 import { keyOf } from "../parts/reading";
 import { Blocks } from "./blocks";
 import { Timeline } from "./Timeline";
@@ -50,7 +49,7 @@ export function TimelinePage() {
           {first.data.blocks.lanes.length === 0 ? <Text className="quiet">No worker was there in the last 24 hours.</Text>
             : <Timeline blocks={first.data.blocks} version={version} aheadMs={first.data.aheadMs} />}
         </Stack>
-      ) : first.isError ? <Problem problem={first.error} again={() => void first.refetch()} /> : <Loading h={420} />}
+      ) : <NotYet of={first} h={420} />}
     </>
   );
 }

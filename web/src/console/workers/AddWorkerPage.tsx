@@ -5,7 +5,7 @@ import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState, type ReactNode } from "react";
 import { adminCreateFleetSecret, adminGetStartCommand, adminGetWorkers } from "@/client";
-import { Loading } from "@/parts/Loading";
+import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { NewFleet } from "../fleets/FleetsPage";
@@ -78,7 +78,7 @@ function SecretStep({ secret, keep }: { secret: string | null; keep: (secret: st
 
 function Command({ fleetId, secret }: { fleetId: string; secret: string | null }) {
   const found = useRead(["start-command", fleetId], () => adminGetStartCommand({ path: { fleet_id: fleetId }, throwOnError: true }));
-  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={56} />;
+  if (!found.data) return <NotYet of={found} h={56} />;
   const line = secret ? found.data.command.replace(PASTE_HERE, secret) : found.data.command;
   return (
     <Stack gap="sm">

@@ -2,13 +2,12 @@ import { Alert, Anchor, Group, Stack, Text } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
 import { adminGetWorker, type AssignmentView, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchView, type WorkerDetailView } from "@/client";
 import { Ago } from "@/parts/Ago";
-import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
-import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { BlockList } from "../blocks/BlockList";
 import { Facts } from "../parts/Facts";
 import { Listing, type Column } from "@/parts/Listing";
+import { NotYet } from "@/parts/NotYet";
 import { Panel } from "../parts/Panel";
 import { endText, secondsText } from "../parts/numbers";
 import { useFresh, useRead } from "../parts/reading";
@@ -22,7 +21,7 @@ export function WorkerPage() {
   return (
     <>
       <PageHead title={workerId}>{found.data && <WorkerActions worker={found.data} />}</PageHead>
-      {found.data ? <Worker worker={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={320} />}
+      {found.data ? <Worker worker={found.data} /> : <NotYet of={found} h={320} />}
     </>
   );
 }

@@ -6,11 +6,11 @@ import { Ago } from "@/parts/Ago";
 import { ConfirmAction } from "@/parts/ConfirmAction";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
-import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Act } from "../parts/Act";
 import { Facts } from "../parts/Facts";
 import { Listing, type Column } from "@/parts/Listing";
+import { NotYet } from "@/parts/NotYet";
 import { bytesText, secondsText } from "../parts/numbers";
 import { then, useRead } from "../parts/reading";
 import { whereOf } from "./drafts";
@@ -24,7 +24,7 @@ export function WorkflowPage() {
   return (
     <>
       <PageHead title={found.data?.workflow.name ?? slug} text={<span className="mono">{slug}</span>}>{found.data && <Actions found={found.data} />}</PageHead>
-      {found.data ? <Workflow found={found.data} /> : found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={420} />}
+      {found.data ? <Workflow found={found.data} /> : <NotYet of={found} h={420} />}
     </>
   );
 }
@@ -67,7 +67,7 @@ function Workflow({ found: { workflow, version } }: { found: WorkflowDetailView 
         <Tabs.Panel value="graph">
           {graph.data ? (
             <Suspense fallback={<Loading h={520} />}><GraphView graph={graph.data.graph as Graph} marked={marked} height={520} /></Suspense>
-          ) : graph.isError ? <Problem problem={graph.error} again={() => void graph.refetch()} /> : <Loading h={520} />}
+          ) : <NotYet of={graph} h={520} />}
         </Tabs.Panel>
         <Tabs.Panel value="properties">
           <Listing label="Properties" columns={PROPERTIES} rows={version.properties} keyOf={(row) => row.name} empty={<Text size="sm" className="quiet">Users can set nothing: it runs as it is.</Text>} />

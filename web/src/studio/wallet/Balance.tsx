@@ -16,10 +16,10 @@ export function Balance() {
   useLive("status", readAgain);
   useLive("run", readAgain);
   useLive("wallet", readAgain);
-  if (!wallet.data) return <Loading w={72} h={26} />;
+  if (!wallet.data && !wallet.isError) return <Loading w={72} h={26} />;
   return (
     <Button variant="light" size="compact-sm" radius="xl" renderRoot={(props) => <Link to="/wallet" {...props} />}>
-      <Tokens amount={wallet.data.balance} />
+      {wallet.data ? <Tokens amount={wallet.data.balance} /> : "Wallet"}
     </Button>
   );
 }

@@ -6,9 +6,8 @@ import type { TransactionView } from "@/client";
 import { getTransactionsInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
-import { Loading } from "@/parts/Loading";
+import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
-import { Problem } from "@/parts/Problem";
 import { Tokens } from "@/parts/Tokens";
 import { useInstallation } from "../installation";
 import { useFreshWallet, useWallet } from "./useWallet";
@@ -30,7 +29,7 @@ export function WalletPage() {
       <Group className={`surface ${classes.balance}`} justify="space-between">
         <div>
           <Text size="sm" className="quiet">You can spend</Text>
-          {wallet.data ? <Title order={2} className={classes.amount}><Tokens amount={wallet.data.balance} /></Title> : <Loading w={140} h={40} />}
+          {wallet.data ? <Title order={2} className={classes.amount}><Tokens amount={wallet.data.balance} /></Title> : <NotYet of={wallet} w={140} h={40} />}
         </div>
         <Stack gap={4} maw={360}>
           {installation?.get_tokens_text && <Text size="sm">{installation.get_tokens_text}</Text>}
@@ -51,7 +50,7 @@ function Ledger() {
     initialPageParam: {},
     getNextPageParam: (page) => (page.next_cursor ? { query: { cursor: page.next_cursor } } : undefined),
   });
-  if (!ledger.data) return ledger.isError ? <Problem problem={ledger.error} again={() => void ledger.refetch()} /> : <Loading h={300} />;
+  if (!ledger.data) return <NotYet of={ledger} h={300} />;
   const rows = ledger.data.pages.flatMap((page) => page.transactions);
   if (rows.length === 0) return <EmptyState icon={IconReceipt} title="Nothing has moved yet" />;
   return (

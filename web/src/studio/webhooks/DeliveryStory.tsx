@@ -5,7 +5,7 @@ import { replayDelivery } from "@/client";
 import { getDeliveryOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
 import { tellDone } from "@/parts/ConfirmAction";
-import { Loading } from "@/parts/Loading";
+import { NotYet } from "@/parts/NotYet";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
 
@@ -24,7 +24,7 @@ function Story({ deliveryId, changed }: { deliveryId: string; changed: () => voi
     mutationFn: () => replayDelivery({ path, throwOnError: true }),
     onSuccess: () => { void found.refetch(); changed(); tellDone("It is sent again."); },
   });
-  if (!found.data) return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={240} />;
+  if (!found.data) return <NotYet of={found} h={240} />;
   const { delivery, attempts, payload } = found.data;
   return (
     <Stack>

@@ -7,7 +7,7 @@ import { changeWebhook, deleteWebhook, rotateWebhookSecret, sendTestEvent, type 
 import { getDeliveriesQueryKey, getWebhookOptions, getWebhookQueryKey, getWebhooksQueryKey } from "@/client/@tanstack/react-query.gen";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
 import { EmptyState } from "@/parts/EmptyState";
-import { Loading } from "@/parts/Loading";
+import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Secret } from "@/parts/Secret";
@@ -22,7 +22,7 @@ export function EndpointPage() {
   if (found.isError && ["not_found", "invalid_request"].includes(faultOf(found.error).code)) {
     return <EmptyState icon={IconMoodEmpty} title="There is no such address"><Anchor component={Link} to="/webhooks">See all addresses</Anchor></EmptyState>;
   }
-  return found.isError ? <Problem problem={found.error} again={() => void found.refetch()} /> : <Loading h={240} />;
+  return <NotYet of={found} h={240} />;
 }
 
 function Endpoint({ endpoint }: { endpoint: EndpointView }) {
