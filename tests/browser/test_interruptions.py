@@ -334,6 +334,46 @@ def test_a_page_that_cannot_be_fetched_is_asked_for_again(studio: Studio, demo: 
     demo.require_calm(but=("ERR_FAILED", "Couldn't load preload assets", "The server does not answer."))
 
 
+def test_what_was_refused_is_not_waited_for(studio: Studio, demo: Watched, operator: Watched) -> None:
+    """A part of a page that gets no answer says why, and how to ask again; the rest of the page is there."""
+    page = demo.page
+    page.route("**/api/wallet", refuse)
+    page.goto(f"{studio.url}/wallet")
+    expect(page.get_by_role("alert")).to_contain_text("That was a lot at once.")
+    # In the head there is no room for it: it leads to where the reason is told.
+    expect(page.get_by_role("banner").get_by_role("link", name="Wallet", exact=True)).to_be_visible()
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    demo.require_accessible("a wallet that was refused")
+    page.unroute("**/api/wallet")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("banner").get_by_role("link", name="tokens")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    demo.require_calm(but=("429",))
+
+    page = operator.page
+    page.route("**/start-command*", refuse)
+    page.goto(f"{studio.url}/console/fleets/{studio.asking('/api/admin/fleets', 'GET')['fleets'][0]['id']}")
+    expect(page.get_by_role("alert")).to_contain_text("That was a lot at once.")
+    page.unroute("**/start-command*")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("button", name="Copy the command")).to_be_visible()
+    operator.require_calm(but=("429",))
+
+
+def test_a_graph_that_cannot_be_drawn_takes_nothing_else_away(studio: Studio, operator: Watched) -> None:
+    page = operator.page
+    page.route("**/GraphView-*.js", lambda route: route.abort())
+    page.goto(f"{studio.url}/console/workflows/demo-paint")
+    expect(page.get_by_role("alert")).to_have_text(re.compile("picture of the graph could not be loaded"))
+    page.get_by_role("tab", name="Properties").click()
+    expect(page.get_by_role("table", name="Properties")).to_be_visible()
+    operator.require_accessible("a workflow without its picture")
+    page.unroute("**/GraphView-*.js")
+    page.reload()
+    expect(page.get_by_role("figure", name="Graph of")).to_be_visible()
+    operator.require_calm(but=("GraphView", "ERR_FAILED", "dynamically imported module"))
+
+
 # ── pages that are left open ──
 
 

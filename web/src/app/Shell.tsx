@@ -41,7 +41,7 @@ function Frame({ me }: { me: Me }) {
   useEffect(close, [pathname, close]);
   // Where one goes is known before its page is there: until then the old one is shown, and may not be ours to see.
   const shown = useRouterState({ select: (state) => (state.resolvedLocation ?? state.location).pathname });
-  const main = useFocusOnArrival(shown);
+  const main = useFocusOnArrival(shown, opened);
   if (operator !== isInConsole(pathname)) return <Navigate to={operator ? "/console" : "/"} replace />;
   if (operator !== isInConsole(shown)) return <Waiting />;
   const sections = operator ? consoleNavigation : [...studioNavigation(me), ...boardNavigation];
@@ -66,7 +66,7 @@ function Frame({ me }: { me: Me }) {
           {sections.map((section) => <Section key={section.title} section={section} pathname={pathname} />)}
         </ScrollArea>
       </AppShell.Navbar>
-      <AppShell.Main ref={main} id="main" tabIndex={-1} className={classes.main}>
+      <AppShell.Main ref={main} id="main" tabIndex={-1} className={classes.main} mod={{ covered: opened }}>
         <Outlet />
       </AppShell.Main>
       <ConnectionNotice />
@@ -76,16 +76,16 @@ function Frame({ me }: { me: Me }) {
 }
 
 /** Whoever arrives at another page begins there, and not at its link or nowhere. */
-function useFocusOnArrival(shown: string) {
+function useFocusOnArrival(shown: string, isCovered: boolean) {
   const main = useRef<HTMLElement>(null);
   const before = useRef(shown);
   useEffect(() => {
-    if (before.current === shown) return;
+    if (isCovered || before.current === shown) return;
     before.current = shown;
     // A page or a dialog that took the focus itself knows better.
     if (document.activeElement?.closest("#main, [role=dialog]")) return;
     main.current?.focus({ preventScroll: true });
-  }, [shown]);
+  }, [shown, isCovered]);
   return main;
 }
 

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import { useLive, usePolling } from "@/app/live";
 import { queries } from "@/app/queries";
 import {
-  getCandidate, getOffers, getMaking, getPipelines, getRun, getRunJobs, getRuns, getTree,
+  getCandidate, getMaking, getPipelines, getRun, getRunJobs, getRuns, getTree,
   type BudView, type JobStatus, type LeafView, type RunPage, type RunView,
 } from "@/client";
 import { everyPage } from "@/parts/everyPage";
@@ -72,11 +72,6 @@ export const pipelinesQuery = queryOptions({
   queryFn: () => everyPage((cursor) => getPipelines({ query: { limit: 100, cursor }, throwOnError: true }), (page) => page.pipelines),
 });
 
-export const effectsQuery = queryOptions({
-  queryKey: ["effects", "all"],
-  queryFn: () => everyPage((cursor) => getOffers({ query: { limit: 100, cursor }, throwOnError: true }), (page) => page.effects),
-});
-
 export const candidateQuery = (id: string) => queryOptions({
   queryKey: ["candidate", id],
   queryFn: async () => (await getCandidate({ path: { candidate_id: id }, throwOnError: true })).data,
@@ -92,7 +87,7 @@ export const makingQuery = (id: string) => queryOptions({
 
 export const failuresQuery = (runId: string) => queryOptions({
   queryKey: ["run", runId, "failures"],
-  queryFn: async () => (await getRunJobs({ path: { run_id: runId }, query: { state: "failed", limit: 100 }, throwOnError: true })).data.jobs,
+  queryFn: () => everyPage((cursor) => getRunJobs({ path: { run_id: runId }, query: { state: "failed", limit: 100, cursor }, throwOnError: true }), (page) => page.jobs),
 });
 
 /** What is known, and all that was made since. */

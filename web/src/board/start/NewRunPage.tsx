@@ -7,13 +7,14 @@ import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { IconRoute } from "@tabler/icons-react";
-import { effectsQuery, pipelinesQuery } from "../data";
+import { everyOffer } from "@/studio/gallery/everyOffer";
+import { pipelinesQuery } from "../data";
 import { RunForm } from "./RunForm";
 
 export function NewRunPage() {
   const { pipeline: wished } = useSearch({ strict: false });
   const pipelines = useQuery(pipelinesQuery);
-  const effects = useQuery(effectsQuery);
+  const effects = useQuery(everyOffer);
   const [chosen, choose] = useState<string | null>(wished ?? null);
   const problem = pipelines.error ?? effects.error;
   const again = () => void Promise.all([pipelines.refetch(), effects.refetch()]);

@@ -1,10 +1,9 @@
 import { Alert, Button, Group, MultiSelect, NumberInput, Select, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo, useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { adminAddVersion, adminAddWorkflow, adminAssignWorkflow, adminUseVersion, type ProposalView, type VersionView, type WorkflowDetailView } from "@/client";
 import { tellDone } from "@/parts/ConfirmAction";
-import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
 import { FormPreview } from "../effects/FormPreview";
 import { Panel } from "../parts/Panel";
@@ -12,9 +11,8 @@ import { useAllFleets } from "../parts/choices";
 import { refresh, then } from "../parts/reading";
 import { bodiesOf, draftProblems, draftsOf, lostOf, slugOf, whereOf, type Draft } from "./drafts";
 import type { Graph } from "./graph";
+import { GraphPicture } from "./GraphPicture";
 import { PropertyDraft } from "./PropertyDraft";
-
-const GraphView = lazy(async () => ({ default: (await import("./GraphView")).GraphView }));
 
 /** `of`: the workflow that gets a new version, and the one in force: what it says stays, unless somebody changes it. */
 export function RegisterForm({ graph, name, proposal, of: base, again }: { graph: Graph; name: string; proposal: ProposalView; of?: WorkflowDetailView; again: () => void }) {
@@ -86,7 +84,7 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
       </Stack>
       <Stack gap="lg">
         <Panel title="The graph" text={`${Object.keys(graph).length} nodes. What users may set is marked.`}>
-          <Suspense fallback={<Loading h={380} />}><GraphView graph={graph} marked={marked} height={380} /></Suspense>
+          <GraphPicture graph={graph} marked={marked} height={380} />
         </Panel>
         <Panel title="The form" text="As users would see it."><FormPreview properties={drafts.filter((each) => each.open)} /></Panel>
       </Stack>

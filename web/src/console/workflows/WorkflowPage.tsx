@@ -1,10 +1,9 @@
 import { Badge, Button, Group, Stack, Tabs, Text } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo } from "react";
+import { useMemo } from "react";
 import { adminActivateWorkflow, adminDeactivateWorkflow, adminGetGraph, adminGetVersions, adminGetWorkflow, adminUseVersion, type PropertyView, type VersionView, type WorkflowDetailView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction } from "@/parts/ConfirmAction";
-import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Act } from "../parts/Act";
@@ -15,8 +14,7 @@ import { bytesText, secondsText } from "../parts/numbers";
 import { then, useRead } from "../parts/reading";
 import { whereOf } from "./drafts";
 import type { Graph } from "./graph";
-
-const GraphView = lazy(async () => ({ default: (await import("./GraphView")).GraphView }));
+import { GraphPicture } from "./GraphPicture";
 
 export function WorkflowPage() {
   const { slug = "" } = useParams({ strict: false });
@@ -66,7 +64,7 @@ function Workflow({ found: { workflow, version } }: { found: WorkflowDetailView 
         </Tabs.List>
         <Tabs.Panel value="graph">
           {graph.data ? (
-            <Suspense fallback={<Loading h={520} />}><GraphView graph={graph.data.graph as Graph} marked={marked} height={520} /></Suspense>
+            <GraphPicture graph={graph.data.graph as Graph} marked={marked} height={520} />
           ) : <NotYet of={graph} h={520} />}
         </Tabs.Panel>
         <Tabs.Panel value="properties">

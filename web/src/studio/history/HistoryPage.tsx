@@ -4,11 +4,12 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { faultOf } from "@/app/errors";
 import type { JobStatus } from "@/client";
-import { getOfferOptions, getOffersOptions } from "@/client/@tanstack/react-query.gen";
+import { getOfferOptions } from "@/client/@tanstack/react-query.gen";
 import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
+import { everyOffer } from "../gallery/everyOffer";
 import { JobList } from "./JobList";
 import { useHistory } from "./useHistory";
 
@@ -24,9 +25,9 @@ type Filters = { status?: JobStatus; effect?: string };
 export function HistoryPage() {
   const filters: Filters = useSearch({ strict: false });
   const navigate = useNavigate();
-  const offers = useQuery({ ...getOffersOptions({ query: { limit: 100 } }), staleTime: 60_000 });
-  const effects = offers.data?.effects ?? [];
-  // By its own address: it may stand far behind the first hundred, or be offered no more.
+  const offers = useQuery({ ...everyOffer, staleTime: 60_000 });
+  const effects = offers.data ?? [];
+  // By its own address: it may be offered no more, and need not wait for all the others.
   const chosen = useQuery({ ...getOfferOptions({ path: { effect_slug: filters.effect ?? "" } }), enabled: filters.effect !== undefined, staleTime: 60_000 });
   const names = new Map(effects.map((each) => [each.slug, each.name]));
   const status = STATUSES.some((each) => each.value === filters.status) ? filters.status : undefined;
