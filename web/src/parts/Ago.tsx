@@ -21,7 +21,7 @@ export function Ago({ at }: { at: string }) {
   }, []);
   return (
     <Tooltip label={new Date(at).toLocaleString()}>
-      <Text component="time" dateTime={at} inherit>{ago(at, now)}</Text>
+      <Text component="time" dateTime={at} inherit style={{ whiteSpace: "nowrap" }}>{ago(at, now)}</Text>
     </Tooltip>
   );
 }

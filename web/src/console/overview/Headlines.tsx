@@ -84,7 +84,7 @@ function Rate({ found }: { found: OverviewView }) {
   const failed = found.last_hour.failed.reduce((sum, each) => sum + each, 0);
   const share = done + failed > 0 ? failed / (done + failed) : 0;
   return (
-    <Card title="Finished a minute" tone={share > 0.1 ? "fair" : "calm"} value={rate.toFixed(rate < 10 ? 1 : 0)}>
+    <Card title="Finished a minute, lately" tone={share > 0.1 ? "fair" : "calm"} value={rate.toFixed(rate < 10 ? 1 : 0)}>
       {numberText(done)} in the last hour · {failed === 0 ? "no failures" : `${percentText(share)} of attempts failed`}
     </Card>
   );

@@ -8,6 +8,7 @@ import { Ago } from "@/parts/Ago";
 import { Media } from "@/parts/Media";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Tokens } from "@/parts/Tokens";
+import { sentenceFor } from "../job/failures";
 import classes from "./JobList.module.css";
 
 const ROW_PX = 76;
@@ -55,9 +56,9 @@ function Row({ job, name }: { job: JobView; name: string }) {
   );
 }
 
-/** What tells this job from the others: its error, or the words it was given. */
+/** What tells this job from the others: why it failed, or the words it was given. */
 function said(job: JobView): string {
-  if (job.error) return job.error;
+  if (job.status === "failed") return sentenceFor(job);
   const words = Object.values(job.properties).filter((each): each is string => typeof each === "string" && each.includes(" "));
   return words[0] ?? "";
 }

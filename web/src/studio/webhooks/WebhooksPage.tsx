@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus, IconWebhook } from "@tabler/icons-react";
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
@@ -10,6 +10,7 @@ import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
+import { StatusBadge } from "@/parts/StatusBadge";
 import { NewEndpoint } from "./NewEndpoint";
 import classes from "./Webhooks.module.css";
 
@@ -56,5 +57,5 @@ function Row({ endpoint }: { endpoint: EndpointView }) {
 }
 
 export function Standing({ endpoint }: { endpoint: EndpointView }) {
-  return endpoint.is_active ? <Badge variant="light" color="green" tt="none">active</Badge> : <Badge variant="light" color="orange" tt="none">paused</Badge>;
+  return <StatusBadge status={endpoint.is_active ? "active" : "paused"} />;
 }
