@@ -163,9 +163,13 @@ def test_a_job_is_cancelled_and_tried_again(studio: Studio, demo: Watched, clip:
     page.goto(f"{studio.url}/effects/painted-film")
     before = balance(page)
     choose(page, clip)
-    start(page)
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("It was stopped before it was done.")).to_be_visible(timeout=JOB_WITHIN_MS)
+    studio.order_faults(prompts={"slow_step_s": 1.0})  # it would be done before its worker hears of the cancel
+    try:
+        start(page)
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_text("It was stopped before it was done.")).to_be_visible(timeout=JOB_WITHIN_MS)
+    finally:
+        studio.order_faults()
     expect(page.get_by_role("banner").get_by_role("link", name="tokens")).to_contain_text(f"{before:,}")
     cancelled = page.url
     page.get_by_role("button", name="Try again").click()
