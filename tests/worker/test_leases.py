@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,27 @@ async def test_what_is_ahead_goes_to_a_worker_that_is_idle(
     assert runs_of(engine_process) == before + 1
     assert plant.spent(second) == 1
     assert [row["reason"] for row in plant.attempts(second)] == ["requeued", "completed"]
+
+
+async def test_what_stood_behind_another_ran_for_as_long_as_it_ran(plant: Plant, tmp_path: Path) -> None:
+    async with (
+        an_engine(tmp_path / "engine") as engine,
+        a_worker(plant, tmp_path / "home", engine.url, name="one-by-one"),
+    ):
+        first = await asyncio.to_thread(plant.order, "draw", seconds=4.0, steps=40)
+        await eventually(lambda: engine.engine.queue.snapshot()[0], "the first runs")
+        second = await asyncio.to_thread(plant.order, "draw", seconds=0.4, steps=4)
+        await eventually(lambda: engine.engine.queue.snapshot()[1], "the second stands behind it")
+        for each in (first, second):
+            assert await asyncio.to_thread(plant.ends, each) == "completed"
+    [attempt] = plant.attempts(second)
+    held_s = (
+        datetime.fromisoformat(attempt["ended_at"]) - datetime.fromisoformat(attempt["granted_at"])
+    ).total_seconds()
+    told, job = plant.dispatch(second), plant.job(second)
+    assert 0.3 < told["duration_seconds"] < held_s - 1
+    made_s = (datetime.fromisoformat(job["completed_at"]) - datetime.fromisoformat(job["started_at"])).total_seconds()
+    assert made_s == pytest.approx(told["duration_seconds"], abs=0.1)
 
 
 async def test_a_lease_whose_reply_nobody_read_goes_back_when_the_server_has_gone_meanwhile(

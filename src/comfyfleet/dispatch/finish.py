@@ -29,6 +29,7 @@ class Report:
     digest: str
     detail: dict[str, Any] = field(default_factory=dict)
     provider_job_id: str | None = None
+    ran_s: float | None = None  # a server worked on it for so long
     failure: FailureClass | None = None
     error: str | None = None
 
@@ -191,6 +192,7 @@ def _row(report: Report) -> dict[str, Any]:
         "error_class": report.failure.value if report.failure else None,
         "last_error": report.error[:ERROR_CHARS_MAX] if report.error else None,
         "provider_job_id": report.provider_job_id,
+        "ran_s": report.ran_s,
         "outputs": len(report.detail.get("outputs", ())),
     }
 

@@ -169,9 +169,11 @@ def finish(event: DispatchEvent) -> sa.Update:
         "error_class": sa.Text(),
         "last_error": sa.Text(),
         "provider_job_id": sa.Text(),
+        "ran_s": sa.Float(),
         "outputs": sa.Integer(),
     }
     b = batch_rows("b", columns)
+    leased_s = SecondsBetween(d.c.leased_at, now())
     # Nobody pays for nothing.
     delivered = [sa.or_(b.c.outputs > 0, d.c.delivers.is_not(sa.true()))] if event is DispatchEvent.COMPLETE else []
     return (
@@ -181,7 +183,8 @@ def finish(event: DispatchEvent) -> sa.Update:
             status=DISPATCH.target(event),
             done_epoch=d.c.epoch,
             finished_at=now(),
-            duration_seconds=SecondsBetween(d.c.leased_at, now()),
+            # What waited behind another on its worker did not run meanwhile. Longer than its lease none can have run.
+            duration_seconds=sa.case((b.c.ran_s < leased_s, b.c.ran_s), else_=leased_s),
             error_class=b.c.error_class,
             last_error=b.c.last_error,
             provider_job_id=sa.func.coalesce(b.c.provider_job_id, d.c.provider_job_id),

@@ -61,6 +61,7 @@ async def apply_settlement(tx: TenantTx, settlement: Settlement, *, is_started: 
         job_id=job_id,
         error_message=_message(settlement, event),
         error_class=settlement.error_class,
+        from_now_s=-settlement.duration_s if settlement.duration_s is not None else None,
         made_file_id=made[0].id if made else None,
         prompt_id=settlement.provider_job_id,
     )

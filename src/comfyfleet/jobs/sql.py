@@ -218,8 +218,11 @@ def start_job() -> sa.Update:
 def end_job(event: JobEvent) -> sa.Update:
     """Only from a state that may end so: a job that has ended never changes."""
     given = {name: sa.bindparam(name, type_=j.c[name].type) for name in ("error_message", "error_class")}
+    began = seconds_from_now(sa.bindparam("from_now_s", type_=sa.Float()))
     return _move(event).values(
         **given,
+        # It was told to have begun when a worker had it; there it may have waited behind another. NULL: nobody had it.
+        started_at=sa.func.coalesce(began, j.c.started_at),
         completed_at=now(),
         output_file_id=sa.bindparam("made_file_id", type_=sa.Uuid()),
         provider_job_id=sa.func.coalesce(sa.bindparam("prompt_id", type_=sa.Text()), j.c.provider_job_id),

@@ -111,7 +111,7 @@ class Job(Struct, kw_only=True):
 
     `nonce` is this attempt's own. `output_url` takes the primary output in one PUT with `output_headers`, whatever its
     size; it is then named by `output_path` at completion. Further ones, and one whose URL has expired: `outputs`.
-    All URLs of the reply work for `url_seconds`.
+    All URLs of the reply work for `url_seconds`. `takes_ran_s`: this control plane knows the field of that name.
     """
 
     dispatch_id: UUID
@@ -132,6 +132,7 @@ class Job(Struct, kw_only=True):
     output_headers: dict[str, str] = {}
     output_path: str | None = None
     url_seconds: int = 0
+    takes_ran_s: bool = False
 
 
 class PollReply(Struct, kw_only=True):
@@ -211,6 +212,9 @@ class Ending(Request, kw_only=True):
 
 
 class Complete(Ending):
+    """`ran_s`: how long a server worked on it, where the job `takes_ran_s`. Without it the time since the lease counts."""
+
+    ran_s: Annotated[float, Meta(ge=0)] | None = None
     outputs: Annotated[list[Output], Meta(max_length=1000)] = []
 
 

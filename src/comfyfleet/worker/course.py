@@ -46,6 +46,7 @@ class Course:
         self._urls_came = asyncio.Event()
         self.running_since: float | None = None
         self.took_s: float | None = None  # of a prompt that completed
+        self.found_again = False  # an earlier life had posted it: nobody here saw it begin
         self._moved = moved
         self._since = time.monotonic()
 

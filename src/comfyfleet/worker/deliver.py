@@ -15,12 +15,20 @@ Ending = wire.Complete | wire.Fail | wire.Requeue
 log = structlog.get_logger()
 
 
-def complete_with(proof: wire.LeaseProof, worker_id: str, prompt_id: str | None, outputs: list[wire.Output]) -> Ending:
+def complete_with(
+    proof: wire.LeaseProof,
+    worker_id: str,
+    prompt_id: str | None,
+    outputs: list[wire.Output],
+    *,
+    ran_s: float | None,
+) -> Ending:
     return wire.Complete(
         worker_id=worker_id,
         dispatch_id=proof.dispatch_id,
         lease_token=proof.lease_token,
         provider_job_id=prompt_id,
+        ran_s=ran_s,
         outputs=outputs,
     )
 

@@ -192,8 +192,13 @@ class JobRun:
         self.course.give_up_place()
         outputs = await bring_outputs(self.course, done)
         reached("uploaded")
+        tells = self.course.job.takes_ran_s and not self.course.found_again
         return complete_with(
-            self.course.proof, self.tools.control.session.worker_id, self.course.entry.prompt_id, outputs
+            self.course.proof,
+            self.tools.control.session.worker_id,
+            self.course.entry.prompt_id,
+            outputs,
+            ran_s=self.course.took_s if tells else None,
         )
 
     def _after_error(self, error: FleetError | OSError) -> Ending:

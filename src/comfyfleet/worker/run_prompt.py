@@ -61,6 +61,7 @@ async def run_prompt(course: Course) -> Outcome:
         course.may_be_posted = course.may_have_begun = False
         return await _watch(course, await _post(course, work))
     log.info("job.found_again", prompt_id=entry.prompt_id, server=entry.server)
+    course.found_again = True
     course.to(Stage.QUEUED)
     course.posted.set()
     return await _watch(course, Prompt(work.graph, entry.prompt_id, output_node=work.output_node))

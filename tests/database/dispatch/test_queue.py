@@ -82,8 +82,10 @@ class Queue:
             found = await dispatch.extend_leases(tx, [Beat(proof(grant, holder))], rules=self.rules)
         return found.get(grant.dispatch_id)
 
-    async def complete(self, grant: Grant, holder: Holder, digest: str = "d") -> Ended | LeaseLost:
-        report = Report(proof(grant, holder), digest)
+    async def complete(
+        self, grant: Grant, holder: Holder, digest: str = "d", *, ran_s: float | None = None
+    ) -> Ended | LeaseLost:
+        report = Report(proof(grant, holder), digest, ran_s=ran_s)
         async with self.house.control_tx() as tx:
             return (await dispatch.complete_dispatches(tx, [report], signer=SIGNER))[grant.dispatch_id]
 
@@ -169,6 +171,18 @@ async def test_a_completed_lease_is_settled_once_and_a_repeated_call_gets_the_fi
     assert again == Ended(dispatch_id, DispatchStatus.COMPLETED, replayed=True)
     assert isinstance(await queue.complete(grant, holder, digest="another"), LeaseLost)
     assert await queue.settlements() == [(dispatch_id.hex, "completed")]
+
+
+@pytest.mark.parametrize(("ran_s", "took_s"), [(None, 9.0), (4.0, 4.0), (0.0, 0.0), (90.0, 9.0)])
+async def test_what_waited_behind_another_on_its_worker_did_not_run_meanwhile(
+    queue: Queue, clock: ManualClock, ran_s: float | None, took_s: float
+) -> None:
+    dispatch_id, holder = await queue.add(), a_holder()
+    grant = await queue.lease(holder)
+    assert grant is not None
+    clock.advance(9)
+    await queue.complete(grant, holder, ran_s=ran_s)
+    assert (await queue.row(dispatch_id)).duration_seconds == pytest.approx(took_s, abs=2)
 
 
 STALE = ["foreign token", "other worker", "earlier life", "older epoch", "no token"]

@@ -19,7 +19,9 @@ async def complete(call: Call) -> wire.EndReply:
         await require_outputs(call, proof(worker, said), said.outputs)
         detail["outputs"] = msgspec.to_builtins(said.outputs)
         detail["disk"] = call.house.store.disk
-    report = Report(proof(worker, said), _digest(said), detail=detail, provider_job_id=said.provider_job_id)
+    report = Report(
+        proof(worker, said), _digest(said), detail=detail, provider_job_id=said.provider_job_id, ran_s=said.ran_s
+    )
     return _reply(await call.house.desk.complete(report))
 
 

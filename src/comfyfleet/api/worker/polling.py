@@ -79,6 +79,7 @@ async def _job(grant: Grant, call: Call) -> wire.Job:
         output_headers=dict(output.headers),
         output_path=path,
         url_seconds=expires_s,
+        takes_ran_s=True,
     )
 
 

@@ -1,8 +1,9 @@
 UPDATE ai_job_dispatches
-SET status=%(status)s::VARCHAR, lease_hash=%(lease_hash)s::VARCHAR, lease_expires_at=%(lease_expires_at)s::TIMESTAMP WITH TIME ZONE, deadline_at=%(deadline_at)s::TIMESTAMP WITH TIME ZONE, provider_job_id=coalesce(b.provider_job_id, ai_job_dispatches.provider_job_id), error_class=b.error_class, last_error=b.last_error, duration_seconds=EXTRACT(EPOCH
-FROM ((clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))) - (ai_job_dispatches.leased_at))::float8, done_epoch=ai_job_dispatches.epoch, finished_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_2)s))
+SET status=%(status)s::VARCHAR, lease_hash=%(lease_hash)s::VARCHAR, lease_expires_at=%(lease_expires_at)s::TIMESTAMP WITH TIME ZONE, deadline_at=%(deadline_at)s::TIMESTAMP WITH TIME ZONE, provider_job_id=coalesce(b.provider_job_id, ai_job_dispatches.provider_job_id), error_class=b.error_class, last_error=b.last_error, duration_seconds=CASE WHEN (b.ran_s < EXTRACT(EPOCH
+FROM ((clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))) - (ai_job_dispatches.leased_at))::float8) THEN b.ran_s ELSE EXTRACT(EPOCH
+FROM ((clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))) - (ai_job_dispatches.leased_at))::float8 END, done_epoch=ai_job_dispatches.epoch, finished_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_2)s))
 FROM (SELECT *
-FROM jsonb_to_recordset(CAST(%(rows)s::VARCHAR AS jsonb)) AS r(id UUID, epoch BIGINT, lease_hash TEXT, worker_id UUID, incarnation BIGINT, error_class TEXT, last_error TEXT, provider_job_id TEXT, outputs INTEGER)) AS b
+FROM jsonb_to_recordset(CAST(%(rows)s::VARCHAR AS jsonb)) AS r(id UUID, epoch BIGINT, lease_hash TEXT, worker_id UUID, incarnation BIGINT, error_class TEXT, last_error TEXT, provider_job_id TEXT, ran_s FLOAT, outputs INTEGER)) AS b
 WHERE ai_job_dispatches.id = b.id
 AND ai_job_dispatches.epoch = b.epoch
 AND ai_job_dispatches.lease_hash = b.lease_hash

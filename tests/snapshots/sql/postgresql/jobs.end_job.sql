@@ -1,5 +1,5 @@
 UPDATE ai_jobs
-SET status=%(status)s::VARCHAR, output_file_id=%(made_file_id)s::UUID, provider_job_id=coalesce(%(prompt_id)s::VARCHAR, ai_jobs.provider_job_id), error_message=%(error_message)s::VARCHAR, error_class=%(error_class)s::VARCHAR, completed_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))
+SET status=%(status)s::VARCHAR, output_file_id=%(made_file_id)s::UUID, provider_job_id=coalesce(%(prompt_id)s::VARCHAR, ai_jobs.provider_job_id), error_message=%(error_message)s::VARCHAR, error_class=%(error_class)s::VARCHAR, started_at=coalesce((clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(from_now_s)s)), ai_jobs.started_at), completed_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))
 WHERE ai_jobs.tenant_id = %(bound_tenant_id)s::UUID
 AND ai_jobs.id = %(job_id)s::UUID
 AND ai_jobs.status IN (__[POSTCOMPILE_status_1])

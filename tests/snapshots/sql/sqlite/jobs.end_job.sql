@@ -1,5 +1,5 @@
 UPDATE ai_jobs
-SET status=?, output_file_id=?, provider_job_id=coalesce(?, ai_jobs.provider_job_id), error_message=?, error_class=?, completed_at=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z')
+SET status=?, output_file_id=?, provider_job_id=coalesce(?, ai_jobs.provider_job_id), error_message=?, error_class=?, started_at=coalesce((strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), ai_jobs.started_at), completed_at=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z')
 WHERE ai_jobs.tenant_id = ?
 AND ai_jobs.id = ?
 AND ai_jobs.status IN (__[POSTCOMPILE_status_1])

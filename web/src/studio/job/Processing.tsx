@@ -10,7 +10,7 @@ import { Problem } from "@/parts/Problem";
 import { Tokens } from "@/parts/Tokens";
 import { walletMoved } from "../wallet/useWallet";
 import classes from "./JobPage.module.css";
-import { barOf, placeText, stateText } from "./progress";
+import { barOf, placeText, STARTING, stateText } from "./progress";
 import { ranFor, type Running } from "./useJob";
 
 export function Processing({ job, video, running, frame, expectedS }: {
@@ -44,11 +44,11 @@ export function Processing({ job, video, running, frame, expectedS }: {
           <Progress value={bar.percent} size="lg" radius="xl" animated={!bar.real} striped={!bar.real} aria-label="Progress" />
           <Group justify="space-between" mt={6}>
             <Text size="sm" className="numbers">{bar.label}</Text>
-            {!bar.real && job.status === "processing" && <Badge variant="light" color="gray" tt="none">estimate</Badge>}
+            {!bar.real && job.status === "processing" && bar.label !== STARTING && <Badge variant="light" color="gray" tt="none">estimate</Badge>}
           </Group>
         </div>
         <Text size="sm" className="quiet">
-          <Tokens amount={job.credits_cost} /> set aside{ran !== null && `, running for ${secondsText(ran)}`}. They come back if you cancel. You can leave this page; it goes on.
+          <Tokens amount={job.credits_cost} /> set aside{running !== null && ran !== null && `, running for ${secondsText(ran)}`}. They come back if you cancel. You can leave this page; it goes on.
         </Text>
         <Cancel job={job} />
       </Stack>

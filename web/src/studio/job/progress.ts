@@ -4,6 +4,8 @@ import { durationText } from "@/parts/amounts";
 import type { Running } from "./useJob";
 
 export type Bar = { percent: number; real: boolean; label: string; detail: string };
+/** Where not even a guess can be made. */
+export const STARTING = "Starting";
 // A guess never reaches the end: only the end does.
 const GUESS_MAX = 0.92;
 
@@ -21,8 +23,8 @@ export function barOf(job: Pick<JobView, "status">, running: Running | null, { r
     const step = running.step !== null && running.steps !== null ? `step ${running.step} of ${running.steps}` : null;
     return { percent, real: true, label: `${percent}%`, detail: [running.node, step].filter(Boolean).join(" · ") || "At work" };
   }
-  const detail = running?.node ?? "A worker has taken it";
-  if (ran === null || expectedS === null || expectedS <= 0) return { percent: 4, real: false, label: "Starting", detail };
+  const detail = running?.node ?? "A worker has taken it, and begins as soon as it is free";
+  if (ran === null || expectedS === null || expectedS <= 0) return { percent: 4, real: false, label: STARTING, detail };
   const fraction = Math.min(ran / expectedS, 1) * GUESS_MAX;
   const left = expectedS - ran;
   return { percent: Math.round(fraction * 100), real: false, label: left > 0 ? `${durationText(left)} left` : "longer than usual", detail };
