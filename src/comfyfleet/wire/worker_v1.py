@@ -212,7 +212,7 @@ class Ending(Request, kw_only=True):
 
 
 class Complete(Ending):
-    """`ran_s`: how long a server worked on it, where the job `takes_ran_s`. Without it the time since the lease counts."""
+    """`ran_s`: how long a server worked on it, where the job `takes_ran_s`; else the time since the lease counts."""
 
     ran_s: Annotated[float, Meta(ge=0)] | None = None
     outputs: Annotated[list[Output], Meta(max_length=1000)] = []
