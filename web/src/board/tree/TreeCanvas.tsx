@@ -30,7 +30,7 @@ export function TreeCanvas({ run, leaves, buds, selected, select, open }: Props)
   const scheme = useComputedColorScheme("light");
   const connection = useConnection();
   const help = useId();
-  const layout = useMemo(() => layOut(leaves, buds), [leaves, buds]);
+  const layout = useMemo(() => layOut(leaves, buds, run.steps.length), [leaves, buds, run.steps.length]);
   const looks = useMemo(() => looksOf(run, leaves), [run, leaves]);
   const line = useMemo(() => (selected && looks.has(selected) ? lineOf(leaves, selected) : null), [leaves, looks, selected]);
   const heard = useEffectEvent((what: "select" | "open" | "hover", id: string | null) => {
