@@ -89,6 +89,13 @@ describe("how it is seen", () => {
     expect(isInSight(camera, { x: 3999, y: 1999, width: 1, height: 1 }, size)).toBe(true);
   });
 
+  it("leaves room below for the hint and the buttons", () => {
+    for (const each of [bounds, { x: 0, y: 0, width: 300, height: 5000 }]) {
+      const camera = fit(each, size);
+      expect(camera.y + each.height * camera.scale).toBeLessThanOrEqual(size.height - 48);
+    }
+  });
+
   it("keeps what is under the pointer under it", () => {
     const camera = fit(bounds, size);
     const before = toWorld(camera, { x: 300, y: 200 });
