@@ -36,7 +36,7 @@ LINK = re.compile(r"open the (studio|console):\s+(http://\S+)")
 WIDTHS = (390, 1280, 1920)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 HEIGHT = 860
-NOBODY = "http://127.0.0.1:9/hook"
+NOBODY = "http://nobody.invalid/hook"
 SHEET_HEIGHT_MAX = 1_600
 
 

@@ -163,6 +163,7 @@ def build_options(settings: Settings) -> ApiOptions:
         get_tokens_text=settings.get_tokens_text,
         get_tokens_url=settings.get_tokens_url,
         payment_webhook_secrets=[_secret(each) for each in settings.payment_webhook_secrets],
+        webhook_networks=tuple(settings.webhook_networks),
         settings=[
             SettingInForce(each.name, each.value, each.source, each.description, each.is_secret, each.is_set)
             for each in settings.in_force()

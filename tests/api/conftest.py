@@ -18,7 +18,8 @@ WEBHOOK_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 @pytest.fixture
 def app(house: House, settings: Settings) -> FastAPI:
     shop = settings.model_copy(update={"payment_webhook_secrets": []})
-    options = build_options(Settings(**{**shop.model_dump(), "payment_webhook_secrets": [WEBHOOK_SECRET]}))
+    given = {"payment_webhook_secrets": [WEBHOOK_SECRET], "webhook_networks": ["127.0.0.0/8"]}
+    options = build_options(Settings(**{**shop.model_dump(), **given}))
     return build_app(house, options)
 
 

@@ -75,6 +75,20 @@ async def test_changed_rotated_deleted(client: httpx2.AsyncClient, member: Membe
     assert (await client.get(address)).status_code == 404
 
 
+async def test_an_address_that_is_not_public_is_refused_with_what_to_do(
+    client: httpx2.AsyncClient, member: Member, receiver: Receiver
+) -> None:
+    client.headers.update(member.headers)
+    refused = await client.post("/api/webhooks", json={"url": "http://10.1.2.3:9/hook"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "address_not_public")
+    assert "10.1.2.3" in refused.json()["error"]["message"]
+    assert "COMFYFLEET_WEBHOOK_NETWORKS" in refused.json()["error"]["message"]
+    assert (await client.get("/api/webhooks")).json()["endpoints"] == []
+    made = (await client.post("/api/webhooks", json={"url": receiver.url})).json()["endpoint"]
+    changed = await client.patch(f"/api/webhooks/{made['id']}", json={"url": "http://10.1.2.3:9/hook"})
+    assert (changed.status_code, changed.json()["error"]["code"]) == (422, "address_not_public")
+
+
 async def test_a_member_may_look_and_not_touch(client: httpx2.AsyncClient, house: House, member: Member) -> None:
     made = (await client.post("/api/webhooks", json={"url": "https://example.com/a"}, headers=member.headers)).json()
     plain = await a_member(house, tenant=member.tenant, role=Role.MEMBER)

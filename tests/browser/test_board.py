@@ -5,18 +5,22 @@ import json
 import re
 import time
 import zipfile
+from base64 import b64decode
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 import httpx2
 import pytest
+from PIL import Image, ImageChops
 from playwright.sync_api import Browser, Locator, Page, Request, Response, Route, expect
 
 from tests.browser.conftest import PASSWORD, Studio, Watched, a_page, fresh, until
 
 MADE_WITHIN_MS = 120_000
 VOTES = 10
+# The share of the tree that changes when all but one line fades; the frame around one picture is far less.
+STANDS_OUT = 0.02
 BEGIN_AND_STOP = """async name => {
     const post = async (path, body) => (await fetch(path, {
         method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body),
@@ -70,6 +74,17 @@ class Shown:
         pictures = self.page.locator("[data-candidate] img")
         until(self.page, lambda: pictures.evaluate_all("all => all.every(each => each.complete && each.naturalWidth)"))
         assert [self.asked.count(each["url"]) for each in named] == [1, 1]
+
+
+def drawn(tree: Locator) -> Image.Image:
+    url: str = tree.evaluate("canvas => canvas.toDataURL()")
+    return Image.open(io.BytesIO(b64decode(url.partition(",")[2]))).convert("RGB")
+
+
+def unlike(one: Image.Image, other: Image.Image) -> float:
+    """How much of the one does not look as the other does, from 0 to 1."""
+    seen = ImageChops.difference(one, other).convert("L").histogram()
+    return sum(seen[12:]) / sum(seen)
 
 
 def let_on(page: Page, step: str) -> None:
@@ -130,13 +145,15 @@ def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> No
     page.get_by_test_id("pair").wait_for()
     first = pair_of(page)
     shown.require_next_is_there("ArrowLeft")
+    expect(page.get_by_text("1 vote in all, 1 just now.")).to_be_visible()
     page.keyboard.press("u")
+    expect(page.get_by_text("0 votes in all, 0 just now.")).to_be_visible()
     expect(page.locator("[data-candidate]").first).to_have_attribute("data-candidate", first[0])
     for number in range(VOTES):
         vote(page, "ArrowLeft" if number % 2 else "ArrowRight")
-    expect(page.get_by_text(f"{VOTES} just now")).to_be_visible()
+    expect(page.get_by_text(f"{VOTES} votes in all, {VOTES} just now.")).to_be_visible()
     demo.require_fits_everywhere("board-vote")
-    page.get_by_role("link", name=f"← {HOSTILE}").click()
+    page.get_by_role("link", name=HOSTILE).click()
     expect(page.get_by_role("link", name=f"Compare · {VOTES} votes so far")).to_be_visible()
 
     # The arrow keys walk along the tree; Enter opens.
@@ -146,6 +163,7 @@ def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> No
     tree = page.get_by_role("application", name="Candidate tree")
     made = page.request.get(f"{studio.url}/api/pipeline-runs/{page.url.rpartition('/')[2]}/tree").json()["candidates"]
     expect(tree).to_have_attribute("data-drawn", str(len(made)))  # the last of them stands there, too
+    whole = drawn(tree)
     tree.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
@@ -154,8 +172,11 @@ def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> No
     expect(drawer.get_by_text("Number 1")).to_be_visible()
     expect(drawer.get_by_role("heading", name="Made from")).to_be_visible()
     demo.require_accessible("a candidate")
+    assert unlike(drawn(tree), whole) > STANDS_OUT
     page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
+    tree.press("0")
+    until(page, lambda: unlike(drawn(tree), whole) < STANDS_OUT)  # all as before, but for the frame of the last one
 
     with page.expect_download() as downloading:
         page.get_by_role("link", name="Export").click()
@@ -163,7 +184,7 @@ def test_a_run_from_its_start_to_its_finals(demo: Watched, studio: Studio) -> No
         [winner] = json.loads(archive.read("run.json"))["winners"]
         assert archive.read(winner["file"]).startswith(b"\x89PNG")
 
-    page.get_by_role("link", name="← All runs").click()
+    page.get_by_role("link", name="All runs").click()
     expect(page.get_by_role("listitem").filter(has_text=HOSTILE)).to_contain_text("completed")
     assert page.title() == "Runs · comfyfleet"
     demo.require_calm()
@@ -244,7 +265,7 @@ def test_a_run_is_left_and_come_back_to(demo: Watched, studio: Studio) -> None:
     # Left before anything was made, and watched from the list, which shows one at a time here.
     page.get_by_test_id("tree").or_(page.get_by_text("Nothing yet")).wait_for()
     page.route("**/api/pipeline-runs?*", one_at_a_time)
-    page.get_by_role("link", name="← All runs").click()
+    page.get_by_role("link", name="All runs").click()
     expect(listed(page, name)).to_contain_text("waiting for approval", timeout=MADE_WITHIN_MS)
     expect(listed(page, name)).to_contain_text("2 of about")
     choose(page, "Which runs", "Running")
@@ -281,7 +302,7 @@ def test_a_run_is_left_and_come_back_to(demo: Watched, studio: Studio) -> None:
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("dialog", name="Stop this run for good?").get_by_role("button", name="Stop").click()
     expect(page.get_by_test_id("standing")).to_have_text("Stopped. What was made stays.")
-    page.get_by_role("link", name="← All runs").click()
+    page.get_by_role("link", name="All runs").click()
     choose(page, "Which runs", "Stopped")
     expect(listed(page, name)).to_contain_text("stopped")
     choose(page, "Which runs", "All")

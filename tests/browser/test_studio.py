@@ -312,6 +312,28 @@ def a_receiver() -> Iterator[str]:
         thread.join()
 
 
+def look_at_an_address_where_nobody_is(demo: Watched, address: str) -> None:
+    """One that can never be reached is not taken; of one that cannot be reached now, the whole reason can be read."""
+    page, nobody = demo.page, "http://127.0.0.1:9/hook"
+    page.goto(address)
+    page.get_by_role("button", name="Add an address").click()
+    page.get_by_role("textbox", name="Address").fill("http://10.1.2.3/hook")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("10.1.2.3 is not a public address")
+    page.get_by_role("textbox", name="Address").fill(nobody)
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name="Done").click()
+    page.get_by_role("link", name=nobody).click()
+    page.get_by_role("button", name="Send a test").click()
+    row = page.get_by_role("row").filter(has_text="webhook.test")
+    expect(row).to_contain_text("ConnectError", timeout=20_000)
+    reason = row.get_by_text("ConnectError")
+    assert reason.evaluate("cell => cell.scrollHeight <= cell.clientHeight && cell.scrollWidth <= cell.clientWidth")
+    row.get_by_role("button", name="Look").click()
+    expect(page.get_by_role("heading", name="What is to be sent")).to_be_visible()
+    page.keyboard.press("Escape")
+
+
 def test_keys_and_webhooks_are_made_looked_at_and_ended(studio: Studio, demo: Watched) -> None:
     page = demo.page
     page.goto(f"{studio.url}/keys")
@@ -340,11 +362,13 @@ def test_keys_and_webhooks_are_made_looked_at_and_ended(studio: Studio, demo: Wa
         row.get_by_role("button", name="Look").click()
         page.get_by_role("button", name="Send again").click()
         expect(page.get_by_role("dialog")).to_contain_text("2. answered 204", timeout=20_000)
+        expect(page.get_by_text("It will be sent again.")).to_be_visible()
+        expect(page.get_by_role("heading", name="What was sent")).to_be_visible()
         demo.require_accessible("what became of a delivery")
-    page.keyboard.press("Escape")
+    look_at_an_address_where_nobody_is(demo, f"{studio.url}/webhooks")
     demo.require_says_that_it_loads(page.url)
     demo.require_fits_everywhere("studio-webhook")
-    demo.require_calm()
+    demo.require_calm(but=("status of 422",))
 
 
 def test_markup_in_names_words_and_errors_is_text(studio: Studio, demo: Watched) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.webhooks.addresses import AddressNotPublic, require_reachable
 from comfyfleet.webhooks.model import Due
 from comfyfleet.webhooks.send import AddressRefused, PublicOnly, a_sender, send
 from tests.receiver import a_receiver
@@ -55,6 +56,18 @@ async def test_what_is_not_public_is_refused(monkeypatch: pytest.MonkeyPatch, ad
     async with a_sender() as client:
         with pytest.raises(AddressRefused):
             await client.get("http://hooks.example.com/")
+
+
+@pytest.mark.parametrize("address", [*PRIVATE, "127.1", "0x7f000001", "2130706433"])
+def test_an_address_that_is_not_public_is_refused_before_anything_is_sent(address: str) -> None:
+    host = f"[{address}]" if ":" in address else address
+    with pytest.raises(AddressNotPublic):
+        require_reachable(f"http://{host}:9/hook", allowed=[])
+
+
+@pytest.mark.parametrize("host", ["93.184.216.34", "[2606:2800:220:1::1]", "10.1.2.3", "localhost", "nobody.invalid"])
+def test_public_addresses_allowed_ones_and_names_are_not(host: str) -> None:
+    require_reachable(f"https://{host}/hook", allowed=[ip_network("10.1.0.0/16")])
 
 
 async def test_one_private_address_among_public_ones_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.webhooks.addresses import Network
 
 
 @dataclass(frozen=True)
@@ -36,4 +37,6 @@ class ApiOptions:
     get_tokens_text: str | None = None
     get_tokens_url: str | None = None
     payment_webhook_secrets: list[Secret] = field(default_factory=list)
+    # Networks that webhooks may reach although they are not public.
+    webhook_networks: Sequence[Network] = ()
     settings: Sequence[SettingInForce] = ()

@@ -13,7 +13,7 @@ from comfyfleet.house import House
 from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.kernel.ids import EndpointId, TenantId
 from comfyfleet.webhooks import Due
-from comfyfleet.webhooks.send import Network
+from comfyfleet.webhooks.addresses import Network
 
 NAME = "deliver_webhooks"
 EVERY_S = 2.0

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from comfyfleet.webhooks.send import Network
+from comfyfleet.webhooks.addresses import Network
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import base64
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +12,7 @@ from comfyfleet.kernel.ids import EndpointId
 from comfyfleet.kernel.page import Page, PageRequest
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.webhooks import sql
+from comfyfleet.webhooks.addresses import Network, require_reachable
 from comfyfleet.webhooks.model import Endpoint, WebhookType
 
 ENDPOINTS_MAX = 20
@@ -32,13 +33,20 @@ class TooManyEndpoints(Refused):
 
 
 async def add_endpoint(
-    tx: TenantTx, *, url: str, description: str = "", event_types: Collection[WebhookType] | None = None
+    tx: TenantTx,
+    *,
+    url: str,
+    description: str = "",
+    event_types: Collection[WebhookType] | None = None,
+    allowed: Sequence[Network] = (),
 ) -> Endpoint:
+    """`allowed`: networks that it may be in although they are not public."""
+    require_reachable(check_url(url), allowed=allowed)
     if (await tx.one(sql.count_endpoints())).total >= ENDPOINTS_MAX:
         raise TooManyEndpoints
     row = await tx.one(
         sql.insert_endpoint(
-            url=check_url(url),
+            url=url,
             description=description,
             secret=_new_secret().reveal(),
             event_types=_names(event_types),
@@ -86,12 +94,14 @@ async def list_endpoints(tx: TenantTx, request: PageRequest) -> Page[Endpoint]:
     return Page.cut([Endpoint.from_row(row) for row in rows], [row.id for row in rows], request)
 
 
-async def change_endpoint(tx: TenantTx, endpoint_id: EndpointId, **changes: Any) -> Endpoint:
+async def change_endpoint(
+    tx: TenantTx, endpoint_id: EndpointId, *, allowed: Sequence[Network] = (), **changes: Any
+) -> Endpoint:
     """Any of `url`, `description`, `event_types`, `is_active`. Switched on again, it has no reason to be off."""
     await find_endpoint(tx, endpoint_id)
     values = dict(changes)
     if "url" in values:
-        values["url"] = check_url(values["url"])
+        require_reachable(check_url(values["url"]), allowed=allowed)
     if "event_types" in values:
         values["event_types"] = _names(values["event_types"])
     if values.get("is_active"):

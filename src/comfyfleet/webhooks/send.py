@@ -13,6 +13,7 @@ import httpx2
 from standardwebhooks import Webhook
 
 from comfyfleet.kernel.errors import Refused
+from comfyfleet.webhooks.addresses import Network, is_allowed
 from comfyfleet.webhooks.model import Due, Sent
 
 WITHIN_S = 15.0
@@ -21,11 +22,6 @@ CONNECT_WITHIN_S = 5.0
 BODY_BYTES_MAX = 64 * 1024
 LOOKUPS_MAX = 64
 ERROR_CHARS_MAX = 300
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-UNICAST = ipaddress.IPv6Network("2000::/3")  # all that has been given out to the public internet
 
 
 class AddressRefused(Refused):
@@ -71,27 +67,11 @@ class PublicOnly(httpx2.AsyncBaseTransport):
         return addresses[0]
 
     def _is_allowed(self, text: str) -> bool:
-        address = _undressed(ipaddress.ip_address(text.partition("%")[0]))
-        return _is_public(address) or any(address in network for network in self._allowed)
+        return is_allowed(ipaddress.ip_address(text.partition("%")[0]), self._allowed)
 
     async def aclose(self) -> None:
         self._lookups.shutdown(wait=False, cancel_futures=True)
         await self._transport.aclose()
-
-
-def _undressed(address: Address) -> Address:
-    """An IPv4 address in other clothes leads where it leads."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address
-
-
-def _is_public(address: Address) -> bool:
-    if isinstance(address, ipaddress.IPv6Address) and address not in UNICAST:
-        return False  # what `ipaddress` does not know to be special it calls global
-    return address.is_global and not address.is_multicast
 
 
 def a_sender(*, allowed: Sequence[Network] = ()) -> httpx2.AsyncClient:

@@ -23,6 +23,7 @@ from comfyfleet.upkeep import forget_old
 from comfyfleet.upkeep.deliver_webhooks import EACH_TENANT_MAX, IN_FLIGHT_MAX, Courier
 from comfyfleet.upkeep.rules import UpkeepRules
 from comfyfleet.webhooks import Delivery, DeliveryStatus, Endpoint, Sent, WebhookType
+from comfyfleet.webhooks.addresses import AddressNotPublic
 from comfyfleet.webhooks.deliver import LEASE_S
 from comfyfleet.webhooks.endpoints import ENDPOINTS_MAX, TooManyEndpoints
 from comfyfleet.webhooks.model import ATTEMPTS_MAX
@@ -45,7 +46,7 @@ class Post:
 
     async def endpoint(self, url: str, *kinds: WebhookType) -> Endpoint:
         async with self.tx() as tx:
-            return await webhooks.add_endpoint(tx, url=url, event_types=kinds or None)
+            return await webhooks.add_endpoint(tx, url=url, event_types=kinds or None, allowed=LOOPBACK)
 
     async def happen(self, kind: WebhookType = WebhookType.JOB_COMPLETED, subject=None) -> bool:  # type: ignore[no-untyped-def]
         async with self.tx() as tx:
@@ -180,6 +181,21 @@ async def test_410_switches_the_endpoint_off_and_drops_what_waits(post: Post, re
     async with post.tx() as tx:
         await webhooks.change_endpoint(tx, endpoint.id, is_active=True)
     assert (await post.find(endpoint)).disabled_reason is None
+
+
+async def test_an_address_that_nothing_would_reach_is_neither_added_nor_taken_in_a_change(post: Post) -> None:
+    endpoint = await post.endpoint("http://127.0.0.1:9/hook")
+    async with post.tx() as tx:
+        with pytest.raises(AddressNotPublic):
+            await webhooks.add_endpoint(tx, url="http://127.0.0.1:9/hook")
+        with pytest.raises(AddressNotPublic):
+            await webhooks.change_endpoint(tx, endpoint.id, url="http://10.1.2.3/hook", allowed=LOOPBACK)
+        changed = await webhooks.change_endpoint(tx, endpoint.id, url="http://127.0.0.2/hook", allowed=LOOPBACK)
+        assert changed.url == "http://127.0.0.2/hook"
+        # Where a name leads is seen when it is used.
+        assert (await webhooks.change_endpoint(tx, endpoint.id, url="http://localhost/hook")).url.endswith(
+            "localhost/hook"
+        )
 
 
 async def test_one_that_hangs_holds_up_nobody_else(post: Post) -> None:

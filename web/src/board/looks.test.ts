@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { RunView } from "@/client";
-import { isOutOfTokens, standing } from "./looks";
+import type { LeafView, RunView } from "@/client";
+import { isOutOfTokens, spoken, standing, votesIn } from "./looks";
 
 const paused = (reason: string | null) => ({ status: "paused", status_reason: reason, steps: [] }) as unknown as RunView;
 
@@ -13,4 +13,11 @@ it("says why a run is paused, and what makes it go on", () => {
 
 it("lacks tokens only where the wallet does, not where its budget is spent", () => {
   expect([paused("tokens"), paused("budget_tokens"), paused(null)].map(isOutOfTokens)).toEqual([true, false, false]);
+});
+
+it("counts one vote and one child as one", () => {
+  const leaf = (votes: number, children: number) => ({ elo: 1016, votes, children }) as LeafView;
+  expect(spoken(leaf(1, 1), "Sketch", undefined)).toBe("Sketch, Elo 1016, 1 vote, 1 child");
+  expect(spoken(leaf(0, 8), "Sketch", undefined)).toBe("Sketch, Elo 1016, 0 votes, 8 children");
+  expect([0, 1, 2].map(votesIn)).toEqual(["0 votes", "1 vote", "2 votes"]);
 });

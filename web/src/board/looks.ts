@@ -35,6 +35,16 @@ export function looksOf(run: RunView, leaves: LeafView[]): Map<string, Look> {
   return looks;
 }
 
+export const votesIn = (count: number) => `${count} ${count === 1 ? "vote" : "votes"}`;
+
+/** A candidate of the tree, for those who hear it. */
+export function spoken(leaf: LeafView, step: string, look: Look | undefined): string {
+  const words = [step, `Elo ${Math.round(leaf.elo)}`, votesIn(leaf.votes), `${leaf.children} ${leaf.children === 1 ? "child" : "children"}`];
+  if (look?.isRejected) words.push("rejected");
+  if (look?.isChosen) words.push("goes on");
+  return words.join(", ");
+}
+
 /** What a run is about, in a sentence. */
 export function standing(run: RunView): string {
   const gate = closedGate(run);

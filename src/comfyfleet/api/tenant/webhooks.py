@@ -10,7 +10,7 @@ from pydantic import Field
 from comfyfleet import webhooks
 from comfyfleet.api.background import wake_webhooks
 from comfyfleet.api.bodies import Body, View, page_request
-from comfyfleet.api.policy import TenantCaller, TheHouse, home_of
+from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
 from comfyfleet.kernel.ids import DeliveryId, EndpointId, WebhookEventId
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.tenants import Caller, Scope
@@ -125,10 +125,18 @@ def _view(delivery: Delivery) -> DeliveryView:
 
 
 @router.post("/webhooks", status_code=201)
-async def add_webhook(body: NewEndpointBody, caller: Manager, house: TheHouse) -> EndpointSecretView:
+async def add_webhook(
+    body: NewEndpointBody, caller: Manager, house: TheHouse, options: TheOptions
+) -> EndpointSecretView:
     """From now on, events of these kinds are POSTed to the URL, signed."""
     async with house.tenant_tx(home_of(caller)) as tx:
-        made = await webhooks.add_endpoint(tx, url=body.url, description=body.description, event_types=body.event_types)
+        made = await webhooks.add_endpoint(
+            tx,
+            url=body.url,
+            description=body.description,
+            event_types=body.event_types,
+            allowed=options.webhook_networks,
+        )
     return EndpointSecretView.with_secret(made)
 
 
@@ -151,13 +159,14 @@ async def get_webhook(endpoint_id: EndpointId, caller: Reader, house: TheHouse) 
 
 @router.patch("/webhooks/{endpoint_id}")
 async def change_webhook(
-    endpoint_id: EndpointId, body: EndpointChangeBody, caller: Manager, house: TheHouse
+    endpoint_id: EndpointId, body: EndpointChangeBody, caller: Manager, house: TheHouse, options: TheOptions
 ) -> EndpointView:
     """Change it, switch it off, or on again after it was switched off."""
     given = body.model_dump(exclude_unset=True)
     changes = {name: value for name, value in given.items() if value is not None or name == "event_types"}
     async with house.tenant_tx(home_of(caller)) as tx:
-        return EndpointView.of(await webhooks.change_endpoint(tx, endpoint_id, **changes))
+        changed = await webhooks.change_endpoint(tx, endpoint_id, allowed=options.webhook_networks, **changes)
+    return EndpointView.of(changed)
 
 
 @router.get("/webhooks/{endpoint_id}/secret")

@@ -11,7 +11,7 @@ import { Loading } from "@/parts/Loading";
 import { Problem } from "@/parts/Problem";
 import { OrderProblem } from "@/studio/effect/OrderProblem";
 import { candidateQuery, refreshTree, runQuery } from "../data";
-import { isAlive, looksOf } from "../looks";
+import { isAlive, looksOf, votesIn } from "../looks";
 import { Thumb } from "../parts/Thumb";
 import { lineOf } from "../tree/layout";
 import { Making } from "./Making";
@@ -47,7 +47,7 @@ function Opened({ run, leaves, leaf, open }: { run: RunView; leaves: LeafView[];
         {isAlive(leaf) && !leaf.is_passed && <Badge color="gray" variant="light" tt="none">passed over by the scorer</Badge>}
       </Group>
       <dl className={`${classes.facts} numbers`}>
-        <dt>Elo</dt><dd>{leaf.votes === 0 ? "no votes yet" : `${Math.round(leaf.elo)}, from ${leaf.votes} ${leaf.votes === 1 ? "vote" : "votes"}`}</dd>
+        <dt>Elo</dt><dd>{leaf.votes === 0 ? "no votes yet" : `${Math.round(leaf.elo)}, from ${votesIn(leaf.votes)}`}</dd>
         {Object.entries(leaf.scores).map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name}=`}>{value.toLocaleString("en", { maximumFractionDigits: 2 })}</dd>])}
         {leaf.seed !== null && <><dt>Seed</dt><dd>{leaf.seed}</dd></>}
         {candidate.data && <><dt>File</dt><dd>{candidate.data.name}</dd></>}

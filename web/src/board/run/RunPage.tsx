@@ -1,7 +1,7 @@
 /** One run: its tree of pictures, its gates, its budget. */
-import { Anchor, Group, Text } from "@mantine/core";
+import { Group, Text } from "@mantine/core";
 import { IconPhoto } from "@tabler/icons-react";
-import { Link, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import type { RunView } from "@/client";
 import { EmptyState } from "@/parts/EmptyState";
@@ -13,6 +13,7 @@ import { StatusBadge } from "@/parts/StatusBadge";
 import { BudgetMeters, RunProgress } from "../Budget";
 import { useRun, type Tree } from "../data";
 import { closedGate, isOutOfTokens, standing } from "../looks";
+import { BackLink } from "../parts/BackLink";
 import { TreeCanvas } from "../tree/TreeCanvas";
 import { CandidateDrawer } from "./CandidateDrawer";
 import { MoreTokens } from "./MoreTokens";
@@ -28,16 +29,27 @@ export function RunPage() {
 }
 
 function Opened({ run, tree, problem }: { run: RunView; tree: Tree | undefined; problem: unknown }) {
-  const [selected, select] = useState<string | null>(null);
+  const [selected, setSelected] = useState<string | null>(null);
+  const [isTraced, trace] = useState(false);
   const [opened, open] = useState<string | null>(null);
   const [chosen, choose] = useState<number | null>(null);
+  const select = (id: string | null) => {
+    setSelected(id);
+    trace(id !== null);
+  };
+  const show = (id: string | null) => {
+    open(id);
+    // Whoever closes it looks at the whole again. The arrow keys go on from where they were.
+    if (id === null) trace(false);
+    else select(id);
+  };
   const furthest = [...run.steps].reverse().find((step) => step.made > 0)?.position ?? 0;
   const position = chosen ?? closedGate(run)?.position ?? furthest;
   const leaves = tree?.leaves ?? [];
   const isEmpty = tree !== undefined && leaves.length === 0 && tree.buds.length === 0;
   return (
     <>
-      <Anchor component={Link} to="/runs" size="sm">← All runs</Anchor>
+      <BackLink to="/runs">All runs</BackLink>
       <PageHead
         title={run.name}
         text={<Group gap="xs" component="span"><StatusBadge status={run.status} /><Text component="span" inherit data-testid="standing">{standing(run)}</Text></Group>}
@@ -52,14 +64,14 @@ function Opened({ run, tree, problem }: { run: RunView; tree: Tree | undefined; 
           {tree === undefined ? <Loading h="100%" /> : isEmpty ? (
             <div className={`surface ${classes.empty}`}><EmptyState icon={IconPhoto} title="Nothing yet" text="The first pictures appear here as they are made." /></div>
           ) : (
-            <TreeCanvas run={run} leaves={leaves} buds={tree.buds} selected={selected} select={select} open={open} />
+            <TreeCanvas run={run} leaves={leaves} buds={tree.buds} selected={selected} isTraced={isTraced} select={select} open={show} />
           )}
         </section>
         <aside className={`surface ${classes.side}`} aria-label="Steps and candidates">
-          <StepPanel run={run} leaves={leaves} buds={tree?.buds ?? []} position={position} choose={choose} open={(id) => { select(id); open(id); }} />
+          <StepPanel run={run} leaves={leaves} buds={tree?.buds ?? []} position={position} choose={choose} open={show} />
         </aside>
       </div>
-      <CandidateDrawer run={run} leaves={leaves} id={opened} open={(id) => { if (id) select(id); open(id); }} />
+      <CandidateDrawer run={run} leaves={leaves} id={opened} open={show} />
     </>
   );
 }

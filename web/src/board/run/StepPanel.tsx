@@ -4,7 +4,7 @@ import { IconArrowsLeftRight } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { BudView, LeafView, RunView } from "@/client";
-import { isAlive, looksOf, ranked } from "../looks";
+import { isAlive, looksOf, ranked, votesIn } from "../looks";
 import { Thumb } from "../parts/Thumb";
 import { Gate } from "./Gate";
 import classes from "./StepPanel.module.css";
@@ -44,7 +44,7 @@ export function StepPanel({ run, leaves, buds, position, choose, open }: {
           variant="default"
           leftSection={<IconArrowsLeftRight size={16} />}
         >
-          Compare{step.votes > 0 ? ` · ${step.votes} ${step.votes === 1 ? "vote" : "votes"} so far` : ""}
+          Compare{step.votes > 0 ? ` · ${votesIn(step.votes)} so far` : ""}
         </Button>
       )}
       <ol className={classes.list} aria-label={`Candidates of ${step.name}, the best first`}>
@@ -72,5 +72,5 @@ function counted(alive: number, made: number, underWay: number, failures: number
 }
 
 function described(leaf: LeafView, isChosen: boolean): string {
-  return `${isChosen ? ", goes on" : ""}${leaf.votes > 0 ? `, ${leaf.votes} votes, Elo` : ""}`;
+  return `${isChosen ? ", goes on" : ""}${leaf.votes > 0 ? `, ${votesIn(leaf.votes)}, Elo` : ""}`;
 }

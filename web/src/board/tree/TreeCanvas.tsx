@@ -4,7 +4,7 @@ import { IconFocusCentered, IconMinus, IconPlus } from "@tabler/icons-react";
 import { useEffect, useEffectEvent, useId, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import { useConnection, useLive } from "@/app/live";
 import type { BudView, LeafView, RunView } from "@/client";
-import { looksOf } from "../looks";
+import { looksOf, spoken } from "../looks";
 import { layOut, lineOf, neighbour } from "./layout";
 import type { BudLook } from "./paint";
 import { Stage } from "./stage";
@@ -16,12 +16,14 @@ type Props = {
   leaves: LeafView[];
   buds: BudView[];
   selected: string | null;
+  /** Where the selected one came from and what came of it stands out. */
+  isTraced: boolean;
   select: (id: string | null) => void;
   open: (id: string) => void;
 };
 type Told = { job_id: string; data: { fraction?: number | null } };
 
-export function TreeCanvas({ run, leaves, buds, selected, select, open }: Props) {
+export function TreeCanvas({ run, leaves, buds, selected, isTraced, select, open }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const stage = useRef<Stage | null>(null);
   const thumbs = useRef<Thumbs | null>(null);
@@ -30,9 +32,10 @@ export function TreeCanvas({ run, leaves, buds, selected, select, open }: Props)
   const scheme = useComputedColorScheme("light");
   const connection = useConnection();
   const help = useId();
-  const layout = useMemo(() => layOut(leaves, buds), [leaves, buds]);
+  const layout = useMemo(() => layOut(leaves, buds, run.steps.length), [leaves, buds, run.steps.length]);
   const looks = useMemo(() => looksOf(run, leaves), [run, leaves]);
-  const line = useMemo(() => (selected && looks.has(selected) ? lineOf(leaves, selected) : null), [leaves, looks, selected]);
+  const line = useMemo(() => (isTraced && selected && looks.has(selected) ? lineOf(leaves, selected) : null), [leaves, looks, selected, isTraced]);
+  const chosen = leaves.find((leaf) => leaf.id === selected);
   const heard = useEffectEvent((what: "select" | "open" | "hover", id: string | null) => {
     if (what === "hover") hover(id);
     else if (what === "select") select(id);
@@ -116,7 +119,7 @@ export function TreeCanvas({ run, leaves, buds, selected, select, open }: Props)
       <VisuallyHidden id={help}>
         Arrow keys go to parents, children and siblings; Enter opens; plus, minus and zero zoom. The same candidates are in the list beside it.
       </VisuallyHidden>
-      <VisuallyHidden aria-live="polite">{selected ? said(selected, run, leaves, looks) : ""}</VisuallyHidden>
+      <VisuallyHidden aria-live="polite">{chosen ? spoken(chosen, run.steps[chosen.position]?.name ?? "", looks.get(chosen.id)) : ""}</VisuallyHidden>
       <div className={classes.hint} aria-hidden>Wheel zooms · drag moves · arrows walk · Enter opens</div>
       <div className={classes.tools}>
         <Tool label="Zoom out" icon={<IconMinus size={16} />} act={() => stage.current?.zoom(0.7)} />
@@ -140,14 +143,4 @@ function budLooks(buds: BudView[], progress: Map<string, number>): Map<string, B
     const fraction = progress.get(bud.job_id) ?? null;
     return [bud.job_id, { isRunning: bud.status === "processing" || fraction !== null, fraction }];
   }));
-}
-
-function said(id: string, run: RunView, leaves: LeafView[], looks: ReturnType<typeof looksOf>): string {
-  const leaf = leaves.find((each) => each.id === id);
-  if (!leaf) return "";
-  const look = looks.get(id);
-  const words = [`${run.steps[leaf.position]?.name ?? ""}, Elo ${Math.round(leaf.elo)}, ${leaf.votes} votes, ${leaf.children} children`];
-  if (look?.isRejected) words.push("rejected");
-  if (look?.isChosen) words.push("goes on");
-  return words.join(", ");
 }

@@ -6,6 +6,8 @@ export type Size = { width: number; height: number };
 
 export const SCALE_MAX = 3;
 const MARGIN = 28;
+// Below it are the hint and the buttons.
+const FOOT = 54;
 
 export function scaleMin(bounds: Rect, size: Size): number {
   return Math.min(0.5, fit(bounds, size).scale * 0.7);
@@ -13,12 +15,12 @@ export function scaleMin(bounds: Rect, size: Size): number {
 
 /** Everything in sight, and never larger than it is. */
 export function fit(bounds: Rect, size: Size): Camera {
-  const [width, height] = [Math.max(1, size.width - 2 * MARGIN), Math.max(1, size.height - 2 * MARGIN)];
+  const [width, height] = [Math.max(1, size.width - 2 * MARGIN), Math.max(1, size.height - MARGIN - FOOT)];
   const scale = Math.min(2.2, width / bounds.width, height / bounds.height);
   return {
     scale,
     x: (size.width - bounds.width * scale) / 2 - bounds.x * scale,
-    y: (size.height - bounds.height * scale) / 2 - bounds.y * scale,
+    y: MARGIN + (height - bounds.height * scale) / 2 - bounds.y * scale,
   };
 }
 

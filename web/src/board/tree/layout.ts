@@ -1,4 +1,4 @@
-/** Where every candidate stands: a band for each step, and in it a block for each family of siblings. */
+/** Where every candidate stands: a band for each step, and in it, one below the other, a block for each family of siblings. */
 
 export type Leaf = {
   id: string;
@@ -20,37 +20,36 @@ export type Layout = { cards: Map<string, Card>; families: Family[]; bands: Rect
 export const CARD = 100;
 export const GAP = 10;
 const BAND_GAP = 130;
-const FAMILY_GAP = 44;
-const COLUMNS_MAX = 12;
+export const FAMILY_GAP = 44;
+// What a screen has in width for its height.
 const SHAPE = 1.35;
+// More families than this in one stack would be too small to be seen: then some stand side by side, still within their step.
+const STACK_MAX = 60;
 
 const byRank = (one: Leaf, other: Leaf) =>
   other.elo - one.elo || one.created_at.localeCompare(other.created_at) || one.id.localeCompare(other.id);
 
-/** Steps from left to right, as far as anything is made; families in the order of their parents, the best first. */
-export function layOut(leaves: Leaf[], buds: Bud[]): Layout {
-  const steps = 1 + [...leaves, ...buds].reduce((furthest, each) => Math.max(furthest, each.position), 0);
+/** Steps from left to right, as far as anything is made; families in the order of their parents, the best first.
+
+A step has the same place and shape whatever comes after it: only what is in it counts, and how many steps the run has in all. */
+export function layOut(leaves: Leaf[], buds: Bud[], steps: number): Layout {
+  const reached = 1 + [...leaves, ...buds].reduce((furthest, each) => Math.max(furthest, each.position), 0);
   const cards = new Map<string, Card>();
   const families: Family[] = [];
   const bands: Rect[] = [];
-  const blocks: Block[][] = [];
+  const steepness = Math.max(1, steps / SHAPE);
   let order = new Map<string, number>();
-  for (let position = 0; position < steps; position += 1) {
+  let x = 0;
+  for (let position = 0; position < reached; position += 1) {
     const groups = familiesOf(leaves, buds, position, order);
-    blocks.push(groups.map((group) => blockOf(group, groups.length)));
+    const { blocks, width, height } = stacked(groups, steepness);
+    for (const block of blocks) put(block, position, x, cards, families);
+    bands.push({ x, y: 0, width, height });
+    x += width + BAND_GAP;
     order = new Map(groups.flatMap((group) => group.leaves).map((leaf, index) => [leaf.id, index]));
   }
-  const limit = heightOf(blocks);
-  let x = 0;
-  for (const [position, band] of blocks.entries()) {
-    const { width, places } = packed(band, limit);
-    band.forEach((block, index) => put(block, position, x + (places[index]?.x ?? 0), places[index]?.y ?? 0, cards, families));
-    bands.push({ x, y: 0, width, height: bottomOf(families, position) });
-    x += width + BAND_GAP;
-  }
-  const height = Math.max(CARD, ...bands.map((band) => band.height));
-  center(families, cards, bands, height);
-  return { cards, families, bands, bounds: { x: 0, y: 0, width: Math.max(CARD, x - BAND_GAP), height } };
+  const height = Math.max(...bands.map((band) => band.height));
+  return { cards, families, bands, bounds: { x: 0, y: 0, width: x - BAND_GAP, height } };
 }
 
 type Group = { parent: string | null; leaves: Leaf[]; buds: Bud[] };
@@ -72,76 +71,51 @@ function familiesOf(leaves: Leaf[], buds: Bud[], position: number, order: Map<st
   return [...groups.values()].sort((one, other) => place(one) - place(other));
 }
 
-/** A lone family may be wide; many are narrow, so that they stack. */
-function columnsOf(size: number, families: number): number {
-  const wide = families <= 2 ? Math.ceil(Math.sqrt(size * 0.9)) : Math.ceil(Math.sqrt(size));
-  return Math.max(1, Math.min(COLUMNS_MAX, wide));
+/** A family, and where it stands in its step. */
+type Block = Rect & { parent: string | null; ids: string[]; budsFrom: number; columns: number };
+type Stack = { blocks: Block[]; width: number; height: number };
+
+/** One below the other; the fuller the step, the wider its families, so that it is not much steeper than it should be. */
+function stacked(groups: Group[], steepness: number): Stack {
+  const largest = Math.max(1, ...groups.map((group) => group.leaves.length + group.buds.length));
+  const abreast = Math.ceil(groups.length / STACK_MAX);
+  let columns = Math.ceil(Math.sqrt(largest * 0.9));
+  let stack = inRows(groups, columns, abreast);
+  while (columns < largest && stack.height > steepness * stack.width) stack = inRows(groups, (columns += 1), abreast);
+  return stack;
 }
 
-/** A family, before it has a place. */
-type Block = { parent: string | null; ids: string[]; budsFrom: number; columns: number; width: number; height: number };
-
-function blockOf(group: Group, families: number): Block {
-  const ids = [...group.leaves.map((leaf) => leaf.id), ...group.buds.map((bud) => bud.job_id)];
-  const columns = columnsOf(ids.length, families);
-  const width = Math.min(columns, ids.length) * (CARD + GAP) - GAP;
-  const height = Math.ceil(ids.length / columns) * (CARD + GAP) - GAP;
-  return { parent: group.parent, ids, budsFrom: group.leaves.length, columns, width, height };
-}
-
-/** One below the other, up to a height; then beside each other. */
-function packed(blocks: Block[], limit: number): { width: number; places: { x: number; y: number }[] } {
-  let [x, y, widest] = [0, 0, 0];
-  const places = blocks.map((block) => {
-    if (y > 0 && y + block.height > limit) [x, y, widest] = [x + widest + FAMILY_GAP, 0, 0];
-    const place = { x, y };
-    y += block.height + FAMILY_GAP;
-    widest = Math.max(widest, block.width);
-    return place;
+function inRows(groups: Group[], columns: number, abreast: number): Stack {
+  let [y, height, widest] = [0, CARD, CARD];
+  const blocks = groups.map((group, index) => {
+    if (index > 0 && index % abreast === 0) y = height + FAMILY_GAP;
+    const x = (index % abreast) * (lengthOf(columns) + FAMILY_GAP);
+    const block = blockOf(group, columns, x, y);
+    height = Math.max(height, y + block.height);
+    widest = Math.max(widest, x + block.width);
+    return block;
   });
-  return { width: Math.max(CARD, x + widest), places };
+  return { blocks, width: widest, height };
 }
 
-/** So high that the whole has about the shape of a screen. */
-function heightOf(bands: Block[][]): number {
-  const least = Math.max(CARD, ...bands.flat().map((block) => block.height));
-  const most = Math.max(least, ...bands.map((band) => band.reduce((sum, block) => sum + block.height + FAMILY_GAP, 0)));
-  let limit = least;
-  while (limit < most) {
-    const width = bands.reduce((sum, band) => sum + packed(band, limit).width + BAND_GAP, 0);
-    if (width <= SHAPE * limit) break;
-    limit *= 1.1;
-  }
-  return limit;
+function blockOf(group: Group, columns: number, x: number, y: number): Block {
+  const ids = [...group.leaves.map((leaf) => leaf.id), ...group.buds.map((bud) => bud.job_id)];
+  const [width, height] = [lengthOf(Math.min(columns, ids.length)), lengthOf(Math.ceil(ids.length / columns))];
+  return { parent: group.parent, ids, budsFrom: group.leaves.length, columns, x, y, width, height };
 }
 
-function put(block: Block, position: number, x: number, y: number, cards: Map<string, Card>, families: Family[]) {
-  const { parent, ids, columns, width, height } = block;
+/** Of so many cards in a line. */
+const lengthOf = (cards: number) => cards * (CARD + GAP) - GAP;
+
+function put(block: Block, position: number, left: number, cards: Map<string, Card>, families: Family[]) {
+  const { parent, ids, columns, y, width, height } = block;
+  const x = left + block.x;
   ids.forEach((id, index) => {
     const [column, row] = [index % columns, Math.floor(index / columns)];
     const isBud = index >= block.budsFrom;
     cards.set(id, { id, isBud, x: x + column * (CARD + GAP), y: y + row * (CARD + GAP), width: CARD, height: CARD });
   });
   families.push({ parent, position, ids, x, y, width, height });
-}
-
-function bottomOf(families: Family[], position: number): number {
-  return Math.max(CARD, ...families.filter((each) => each.position === position).map((each) => each.y + each.height));
-}
-
-function center(families: Family[], cards: Map<string, Card>, bands: Rect[], height: number) {
-  for (const family of families) {
-    const band = bands[family.position];
-    const down = band ? (height - band.height) / 2 : 0;
-    family.y += down;
-    for (const id of family.ids) {
-      const card = cards.get(id);
-      if (card) card.y += down;
-    }
-  }
-  for (const band of bands) {
-    band.y = (height - band.height) / 2;
-  }
 }
 
 /** Which way the arrow keys lead: up and down among siblings, left to the parent, right to the best child. */

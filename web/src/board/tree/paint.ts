@@ -1,6 +1,6 @@
 /** One frame of the tree. Nothing is kept here: what is seen follows from what is given. */
 import { isInSight, type Camera, type Size } from "./camera";
-import type { Card, Family, Layout } from "./layout";
+import { FAMILY_GAP, type Card, type Family, type Layout } from "./layout";
 import { SMALL, type Thumbs } from "./thumbs";
 
 export type Look = {
@@ -67,12 +67,23 @@ function paintEdges(context: CanvasRenderingContext2D, scene: Scene, camera: Cam
     context.lineWidth = isLit ? 2 : 1.25;
     context.beginPath();
     context.moveTo(fromX, fromY);
-    const bend = Math.max(24, (toX - fromX) / 2);
-    context.bezierCurveTo(fromX + bend, fromY, toX - bend, toY, toX, toY);
+    const band = scene.layout.bands[family.position];
+    if (band && family.x > band.x) {
+      // Beside another family: over its head, not behind its pictures.
+      const [edgeX, laneY] = [camera.x + (band.x - 8) * camera.scale, camera.y + (family.y - FAMILY_GAP / 2) * camera.scale];
+      curve(context, fromX, fromY, edgeX, laneY);
+      context.lineTo(toX, laneY);
+      context.lineTo(toX, camera.y + family.y * camera.scale);
+    } else curve(context, fromX, fromY, toX, toY);
     context.stroke();
     paintBracket(context, family, camera);
   }
   context.globalAlpha = 1;
+}
+
+function curve(context: CanvasRenderingContext2D, fromX: number, fromY: number, toX: number, toY: number) {
+  const bend = Math.max(24, (toX - fromX) / 2);
+  context.bezierCurveTo(fromX + bend, fromY, toX - bend, toY, toX, toY);
 }
 
 /** The children of one parent, held together. */

@@ -1,8 +1,8 @@
 /** Which of the two? Two keys, and the next pair is there already. */
-import { Anchor, Button, Group, Kbd, Skeleton, Text, VisuallyHidden } from "@mantine/core";
+import { Button, Group, Kbd, Skeleton, Text, VisuallyHidden } from "@mantine/core";
 import { IconArrowBackUp, IconScale } from "@tabler/icons-react";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
-import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { castVote, getPair, type CandidateView, type RunView } from "@/client";
 import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
@@ -10,7 +10,9 @@ import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { useRun } from "../data";
-import { Ballot, type Cast, type Pair } from "./ballot";
+import { votesIn } from "../looks";
+import { BackLink } from "../parts/BackLink";
+import { Ballot, tally, type Cast, type Pair, type State } from "./ballot";
 import classes from "./VotePage.module.css";
 
 export function VotePage() {
@@ -25,6 +27,7 @@ export function VotePage() {
 function Table({ run, position }: { run: RunView; position: number }) {
   const ballot = useMemo(() => new Ballot(wireOf(run.id, position)), [run.id, position]);
   const state = useSyncExternalStore(ballot.watch, ballot.read);
+  const [before] = useState(run.steps[position]?.votes ?? 0);
   useEffect(() => {
     void ballot.begin();
     const leave = () => ballot.close();
@@ -38,8 +41,8 @@ function Table({ run, position }: { run: RunView; position: number }) {
   const name = run.steps[position]?.name ?? "";
   return (
     <>
-      <Anchor renderRoot={(props) => <Link to="/runs/$runId" params={{ runId: run.id }} {...props} />} size="sm">← {run.name}</Anchor>
-      <PageHead title={`Which is better? ${name}`} text={counted(run, position, state.sent + (state.held ? 1 : 0))}>
+      <BackLink to={`/runs/${run.id}`}>{run.name}</BackLink>
+      <PageHead title={`${name}: which is better?`} text={counted(run, position, state, before)}>
         <Button variant="default" leftSection={<IconArrowBackUp size={16} />} disabled={!state.held} onClick={() => ballot.undo()}>Undo</Button>
         <Button variant="default" disabled={!state.pair} onClick={() => ballot.skip()}>Skip</Button>
       </PageHead>
@@ -77,7 +80,7 @@ function Choice({ candidate, side, choose }: { candidate: CandidateView; side: 0
       {candidate.url ? <img className={classes.picture} src={candidate.url} alt="" /> : <Text className="quiet" m="auto">Its picture is gone</Text>}
       <span className={classes.words}>
         <Text component="span" size="sm" fw={600}>{side === 0 ? "Left" : "Right"}<VisuallyHidden> is better,</VisuallyHidden></Text>
-        <Group gap="xs" component="span"><Text component="span" size="xs" className="quiet numbers">{candidate.votes} {candidate.votes === 1 ? "vote" : "votes"}</Text></Group>
+        <Group gap="xs" component="span"><Text component="span" size="xs" className="quiet numbers">{votesIn(candidate.votes)}</Text></Group>
       </span>
     </button>
   );
@@ -102,11 +105,12 @@ function useKeys(ballot: Ballot) {
 
 const isTyping = (target: EventTarget | null) => target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable=true]");
 
-function counted(run: RunView, position: number, mine: number): string {
+function counted(run: RunView, position: number, state: State, before: number): string {
   const step = run.steps[position];
   if (!step) return "";
   const { kind, after } = run.approval;
-  const all = `${step.votes} ${step.votes === 1 ? "vote" : "votes"} in all`;
+  const { mine, inAll } = tally(state, { before, known: step.votes });
+  const all = `${votesIn(inAll)} in all`;
   if (kind === "votes" && after && step.top === null) return `${all}; the gate opens at ${after}. ${mine} just now.`;
   return `${all}, ${mine} just now.`;
 }

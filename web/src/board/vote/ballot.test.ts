@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FleetFault } from "@/app/errors";
 import type { CandidateView } from "@/client";
-import { Ballot, HELD_MS, type Cast, type Pair } from "./ballot";
+import { Ballot, HELD_MS, tally, type Cast, type Pair } from "./ballot";
 
 const candidate = (id: string) => ({ id }) as CandidateView;
 const pairs: Pair[] = ["ab", "cd", "ef", "gh"].map((two) => [candidate(two[0]!), candidate(two[1]!)]);
@@ -118,6 +118,19 @@ describe("voting", () => {
     ballot.again();
     await arrive(pairs[1]);
     expect(ballot.read()).toMatchObject({ pair: pairs[1], problem: null });
+  });
+
+  it("counts a vote that can be taken back in both, and never more of one's own than in all", async () => {
+    const { ballot } = a_ballot();
+    const counted = (known: number) => tally(ballot.read(), { before: 2, known });
+    await ballot.begin();
+    expect(counted(2)).toEqual({ mine: 0, inAll: 2 });
+    ballot.vote(0);
+    expect(counted(2)).toEqual({ mine: 1, inAll: 3 });
+    await vi.advanceTimersByTimeAsync(HELD_MS);
+    expect(counted(2)).toEqual({ mine: 1, inAll: 3 }); // sent; the server has not told us yet
+    expect(counted(3)).toEqual({ mine: 1, inAll: 3 });
+    expect(counted(7)).toEqual({ mine: 1, inAll: 7 }); // others vote, too
   });
 });
 

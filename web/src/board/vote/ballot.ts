@@ -21,6 +21,14 @@ export type Wire = {
 /** `problem`: why there is no next pair; `sendProblem`: why a vote did not arrive. */
 export type State = { pair: Pair | null; isLoading: boolean; held: Cast | null; sent: number; unsent: number; problem: unknown; sendProblem: unknown };
 
+/** How many votes somebody has cast here, and how many there are with them: the one that can be taken back counts in both.
+
+`before`: those of the step when the page was opened; `known`: as the server last said, which may be without what was just sent. */
+export function tally(state: Pick<State, "sent" | "held">, { before, known }: { before: number; known: number }): { mine: number; inAll: number } {
+  const held = state.held ? 1 : 0;
+  return { mine: state.sent + held, inAll: Math.max(known, before + state.sent) + held };
+}
+
 export class Ballot {
   private state: State = { pair: null, isLoading: true, held: null, sent: 0, unsent: 0, problem: null, sendProblem: null };
   private following: Promise<Pair | null> | null = null;

@@ -9,6 +9,7 @@ import { EmptyState } from "@/parts/EmptyState";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { DeliveryStory } from "./DeliveryStory";
+import classes from "./Webhooks.module.css";
 
 // Deliveries are not on the stream: one that is still tried is asked for now and then.
 const AGAIN_MS = 3_000;
@@ -42,7 +43,7 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
 const columns = (open: (id: string) => void): Column<DeliveryView>[] => [
   { name: "Event", cell: (row) => <span className="mono">{row.event_type}</span> },
   { name: "State", cell: (row) => <StatusBadge status={row.status} /> },
-  { name: "Answer", cell: (row) => <Text size="sm" lineClamp={1}>{row.response_status ?? row.last_error ?? "–"}</Text> },
+  { name: "Answer", cell: (row) => <Text size="sm" className={classes.answer}>{row.response_status ?? row.last_error ?? "–"}</Text> },
   { name: "Tries", end: true, cell: (row) => row.attempts },
   { name: "When", cell: (row) => <Ago at={row.created_at} /> },
   { name: "Story", end: true, cell: (row) => <Button size="compact-sm" variant="default" onClick={() => open(row.id)}>Look</Button> },

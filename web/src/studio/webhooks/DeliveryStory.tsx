@@ -22,10 +22,13 @@ function Story({ deliveryId, changed }: { deliveryId: string; changed: () => voi
   const found = useQuery({ ...getDeliveryOptions({ path }), refetchInterval: ({ state }) => (state.data?.delivery.ended_at === null ? 2_000 : false) });
   const replay = useMutation({
     mutationFn: () => replayDelivery({ path, throwOnError: true }),
-    onSuccess: () => { void found.refetch(); changed(); tellDone("It is sent again."); },
+    onSuccess: () => { void found.refetch(); changed(); tellDone("It will be sent again."); },
   });
   if (!found.data) return <NotYet of={found} h={240} />;
   const { delivery, attempts, payload } = found.data;
+  // An answer is the only sign that it went out: before that there may have been no connection.
+  const wasSent = attempts.some((each) => each.response_status !== null);
+  const sending = wasSent ? "What was sent" : delivery.ended_at === null ? "What is to be sent" : "What was to be sent";
   return (
     <Stack>
       <Group justify="space-between">
@@ -41,7 +44,7 @@ function Story({ deliveryId, changed }: { deliveryId: string; changed: () => voi
           <Text size="sm" className="quiet">{each.duration_ms} ms · <Ago at={each.created_at} /></Text>
         </Group>
       ))}
-      <Title order={3} size="h4">What was sent</Title>
+      <Title order={3} size="h4">{sending}</Title>
       <Code block tabIndex={0}>{JSON.stringify(payload, null, 2)}</Code>
     </Stack>
   );
