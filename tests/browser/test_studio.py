@@ -190,10 +190,23 @@ def test_files_that_cannot_be_taken_are_refused_in_words(studio: Studio, demo: W
     choose(page, a_file(b"x" * 1_500_000))
     expect(page.get_by_text("This file is too large: 1.4 MB. The most is 977 KB.")).to_be_visible()
     # What only looking at it tells: a name and a type prove nothing.
+    page.set_viewport_size({"width": 1280, "height": 500})
     choose(page, a_file(b"this is no picture at all"))
+    expect(page.get_by_text("a lake.png")).to_be_visible()
+    expect(page.get_by_role("img", name="Your file a lake.png")).to_have_count(0)  # nor the sign of one that is broken
     start(page)
-    expect(page.get_by_role("alert")).to_contain_text("the file")
-    expect(page).to_have_url(re.compile("/effects/glow"))
+    said = "This file is not a picture that can be read. Choose another one."
+    expect(page.get_by_role("alert")).to_have_text(said)
+    zone = page.get_by_role("button", name=re.compile("^Picture: Drop a picture here"))
+    expect(zone).to_be_focused()
+    expect(zone).to_be_in_viewport()
+    expect(zone).to_have_accessible_description(f"Needed. {said}")
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    demo.require_accessible("a file that was refused")
+    page.goto(f"{studio.url}/effects/painted-film")
+    choose(page, FilePayload(name="fake.mp4", mimeType="video/mp4", buffer=b"\x07" * 999))
+    start(page)
+    expect(page.get_by_role("alert")).to_have_text("This file is not a clip that can be read. Choose another one.")
     demo.require_calm(but=("content-length", "422"))
 
 

@@ -12,7 +12,7 @@ import { useInstallation } from "../installation";
 import { FileField } from "./FileField";
 import { recallForm, rememberForm } from "./formMemory";
 import { LeaveQuestion } from "./LeaveQuestion";
-import { useOrder, type Files, type Stage } from "./order";
+import { FileRefused, useOrder, type Files, type Stage } from "./order";
 import { OrderProblem } from "./OrderProblem";
 import { STOPPED } from "./send";
 
@@ -55,7 +55,10 @@ export function OrderForm({ effect }: { effect: OfferView }) {
     const first = effect.properties.find((each) => each.name in found);
     if (first) return focusField(form.current, first.name);
     // Told to this very call, and so to nobody who has left.
-    order.mutate({ values, files }, { onSuccess: (job) => void navigate({ to: "/jobs/$jobId", params: { jobId: job.id } }) });
+    order.mutate({ values, files }, {
+      onSuccess: (job) => void navigate({ to: "/jobs/$jobId", params: { jobId: job.id } }),
+      onError: (problem) => { if (problem instanceof FileRefused) choose(problem.property.name, undefined, sentenceOf(problem)); },
+    });
   }
   const busy = order.isPending;
   const wasStopped = faultOf(order.error).code === STOPPED;
