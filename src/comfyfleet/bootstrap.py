@@ -269,7 +269,7 @@ async def ensure_operator_key(house: House, path: Path, actor: Actor) -> Secret:
             operator = await create_user(tx, email=OPERATOR_EMAIL, role=Role.OPERATOR, tenant_id=None)
         except AlreadyExists:
             operator = await find_user(tx, OPERATOR_EMAIL)
-        made = await create_key(tx, operator, name="made by `comfyfleet up`", scopes=SCOPES[Role.OPERATOR])
+        made = await create_key(tx, operator, name="made by comfyfleet up", scopes=SCOPES[Role.OPERATOR])
         action = Action("key.create", str(made.key.id), {"email": operator.email, "scopes": sorted(made.key.scopes)})
         await record_action(tx, actor, action, signer=house.chain)
     write_private_file(path, made.secret.reveal() + "\n")

@@ -190,7 +190,7 @@ def test_without_its_stream_the_console_asks_every_two_seconds(operator: Watched
     page, unseen, seen = operator.page, fresh("unseen"), fresh("seen")
     page.route("**/api/admin/live*", lambda route: route.abort())
     page.goto(f"{studio.url}/console/fleets")
-    expect(page.get_by_text("Connection lost.")).to_be_visible()
+    expect(page.get_by_text("Connection lost. The fleet goes on;")).to_be_visible()
     studio.asking("/api/admin/fleets", slug=unseen, stage="x")
     expect(page.get_by_role("table", name="Fleets")).to_contain_text(unseen)
     go(page, "Workers")

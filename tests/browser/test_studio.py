@@ -70,6 +70,7 @@ def test_from_the_gallery_to_a_downloaded_result(studio: Studio, demo: Watched) 
     page.get_by_role("link", name="History", exact=True).click()
     entry = page.get_by_role("listitem").filter(has_text="dunes at sunset")
     expect(entry).to_contain_text("completed")
+    expect(entry).not_to_contain_text("given back")
     page.set_viewport_size({"width": 390, "height": 844})
     expect(entry.locator("time")).to_be_visible()
     expect(entry.get_by_text("tokens")).to_be_visible()
@@ -190,10 +191,23 @@ def test_files_that_cannot_be_taken_are_refused_in_words(studio: Studio, demo: W
     choose(page, a_file(b"x" * 1_500_000))
     expect(page.get_by_text("This file is too large: 1.4 MB. The most is 977 KB.")).to_be_visible()
     # What only looking at it tells: a name and a type prove nothing.
+    page.set_viewport_size({"width": 1280, "height": 500})
     choose(page, a_file(b"this is no picture at all"))
+    expect(page.get_by_text("a lake.png")).to_be_visible()
+    expect(page.get_by_role("img", name="Your file a lake.png")).to_have_count(0)  # nor the sign of one that is broken
     start(page)
-    expect(page.get_by_role("alert")).to_contain_text("the file")
-    expect(page).to_have_url(re.compile("/effects/glow"))
+    said = "This file is not a picture that can be read. Choose another one."
+    expect(page.get_by_role("alert")).to_have_text(said)
+    zone = page.get_by_role("button", name=re.compile("^Picture: Drop a picture here"))
+    expect(zone).to_be_focused()
+    expect(zone).to_be_in_viewport()
+    expect(zone).to_have_accessible_description(f"Needed. {said}")
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    demo.require_accessible("a file that was refused")
+    page.goto(f"{studio.url}/effects/painted-film")
+    choose(page, FilePayload(name="fake.mp4", mimeType="video/mp4", buffer=b"\x07" * 999))
+    start(page)
+    expect(page.get_by_role("alert")).to_have_text("This file is not a clip that can be read. Choose another one.")
     demo.require_calm(but=("content-length", "422"))
 
 
@@ -219,8 +233,13 @@ def test_without_tokens_the_way_to_more_is_shown(studio: Studio, demo: Watched) 
     page.context.clear_cookies()
     page.context.add_cookies([studio.session_of("poor@demo.test")])  # type: ignore[list-item]
     page.goto(f"{studio.url}/effects/paint")
+    # Known before anything is sent; what was read may be old, and so nothing is forbidden.
+    told = page.locator("form").filter(has_text="This costs 3 tokens; you have 0 tokens. Ask Mira at the front desk.")
+    expect(told.get_by_role("link", name="Get tokens")).to_have_attribute("href", "https://shop.example/tokens")
+    demo.require_accessible("too few tokens")
     start(page)
     alert = page.get_by_role("alert")
+    expect(page.get_by_text("This costs 3 tokens")).to_have_count(0)
     expect(alert).to_contain_text("This needs 3 tokens. You have 0 tokens. Ask Mira at the front desk.")
     expect(alert.get_by_role("link", name="Get tokens")).to_have_attribute("href", "https://shop.example/tokens")
     demo.require_calm(but=("422",))
@@ -269,7 +288,7 @@ def test_a_server_that_restarts_is_waited_for(studio: Studio, demo: Watched) -> 
     page.get_by_label("What to paint").fill("a nebula")
     expect(page.get_by_role("button", name="Start")).to_be_enabled()
     assert studio.server.stop() == 0
-    expect(page.get_by_text("Connection lost.")).to_be_visible()
+    expect(page.get_by_text("Connection lost. Your jobs go on;")).to_be_visible()
     # A page that is not loaded yet: what surrounds it stays, and the way back.
     page.get_by_role("link", name="Wallet").click()
     alert = page.locator("#main").get_by_role("alert")
@@ -279,15 +298,36 @@ def test_a_server_that_restarts_is_waited_for(studio: Studio, demo: Watched) -> 
     expect(alert).to_be_visible()
     page.go_back()
     expect(page.get_by_label("What to paint")).to_have_value("a nebula")
+    # On a low screen, too, what is said is seen, and nothing lies on it.
+    page.set_viewport_size({"width": 1280, "height": 520})
     start(page)
-    expect(page.get_by_role("alert")).to_contain_text("The server does not answer. It may be restarting")
+    expect(alert).to_contain_text("The server does not answer. It may be restarting")
+    expect(alert).to_be_in_viewport(ratio=1)
+    assert bottom_of(alert) < top_of_notice(page)
+    page.mouse.wheel(0, 2_000)
+    until(page, lambda: bottom_of(page.get_by_role("button", name="Start")) < top_of_notice(page))
     studio.server.start()
     expect(page.get_by_text("Connection lost.")).to_be_hidden(timeout=30_000)
+    expect(alert).to_contain_text("The server is back, and nothing you entered is lost. Start again.")
     page.get_by_role("button", name="Try again").click()
     wait_for_result(page)
     page.get_by_role("link", name="Wallet").click()
     expect(page.get_by_role("heading", name="Wallet")).to_be_visible()
     demo.require_calm(but=("ERR_", "Failed to load resource", "The server does not answer.", "imported module"))
+
+
+def top_of_notice(page: Page) -> float:
+    notice = (
+        page.get_by_text("Connection lost.").locator("xpath=ancestor::*[contains(@class, 'surface')]").bounding_box()
+    )
+    assert notice is not None
+    return notice["y"]
+
+
+def bottom_of(shown: Locator) -> float:
+    box = shown.bounding_box()
+    assert box is not None
+    return box["y"] + box["height"]
 
 
 XSS = "<img src=x onerror=\"window.hacked='{0}'\"><script>window.hacked='{0}'</script>\"'><svg onload=alert(1)>{0}"

@@ -188,6 +188,20 @@ def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studi
     expect(alert).not_to_contain_text("RuntimeError")
     expect(page.get_by_text("What the machine said")).to_contain_text("The size of tensor a (77)")
     demo.require_fits_everywhere("studio-failed")
+    its_name_is_awaited(page, slug, "Fails for a user")
+
+    # What can only fail again is not offered first; where no file was given, none is spoken of.
+    again, change = page.get_by_role("button", name="Try again"), page.get_by_role("link", name="Change something")
+    offered = again.or_(change)
+    expect(offered).to_have_text(["Try again", "Change something"])
+    ends_as(page, "user_input")
+    expect(offered).to_have_text(["Change something", "Try again"])
+    expect(change).to_have_attribute("data-variant", "filled")
+    expect(again).to_have_attribute("data-variant", "default")
+    expect(alert).to_contain_text("Something about what you chose or entered does not work with this effect.")
+    ends_as(page, "workflow_invalid")
+    expect(offered).to_have_text(["Change something"])
+    page.unroute("**/api/ai-jobs/*")
 
     # In the history it is found by its state, and by its effect.
     page.goto(f"{studio.url}/history")
@@ -197,6 +211,8 @@ def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studi
     entries = page.locator("#main").get_by_role("listitem")
     expect(entries.first).to_contain_text("Fails for a user")
     expect(entries.filter(has_not_text="failed")).to_have_count(0)
+    expect(entries.first.locator("s")).to_have_text("2 tokens given back")
+    demo.require_accessible("a history of what failed")
     page.get_by_role("combobox", name="Effect").click()
     page.get_by_role("option", name="Glow").click()
     expect(page.get_by_text("Nothing fits these filters")).to_be_visible()
@@ -214,6 +230,31 @@ def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studi
     expect(page).not_to_have_url(failed)
     expect(page.get_by_role("button", name="Download all 2")).to_be_visible(timeout=JOB_WITHIN_MS)
     demo.require_calm()
+
+
+def its_name_is_awaited(page: Page, slug: str, name: str) -> None:
+    """What stands in its address is no name for people, not even for a moment."""
+    held: list[Route] = []
+    page.route(f"**/api/effects/{slug}", lambda route: held.append(route))
+    page.reload()
+    expect(page.get_by_role("alert").filter(has_text="This did not work")).to_be_visible()
+    until(page, lambda: held)
+    expect(page.get_by_text(slug)).to_have_count(0)
+    for route in held:
+        route.continue_()
+    expect(page.get_by_role("heading", name=name)).to_be_visible()
+    page.unroute(f"**/api/effects/{slug}")
+
+
+def ends_as(page: Page, error_class: str) -> None:
+    """As if it had failed for another reason."""
+
+    def answer(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "error_class": error_class})
+
+    page.unroute("**/api/ai-jobs/*")
+    page.route("**/api/ai-jobs/*", answer)
+    page.reload()
 
 
 def test_a_file_is_dropped_and_its_upload_is_seen(studio: Studio, demo: Watched) -> None:

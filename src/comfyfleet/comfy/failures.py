@@ -60,7 +60,8 @@ def failure_of_refusal(refused: PromptRefused) -> Failed:
     users = bool(refused.node_errors) and all(_is_users(error) for error in refused.node_errors)
     return Failed(
         FailureClass.USER_INPUT if users else FailureClass.WORKFLOW_INVALID,
-        refused.message[:MESSAGE_CHARS_MAX],
+        # Without the server's address: whoever ordered the job reads this.
+        f"The server refused the prompt: {refused.facts['summary']}"[:MESSAGE_CHARS_MAX],
         node=first.node if first else None,
         node_class=first.class_type if first else None,
         details="\n".join(_line(error) for error in refused.node_errors)[:DETAILS_CHARS_MAX],

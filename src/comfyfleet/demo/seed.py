@@ -67,7 +67,7 @@ class Seeder:
 
     async def make_fleet_secret(self) -> Secret:
         async with self.house.control_tx() as tx:
-            made, secret = await fleet.make_fleet_secret(tx, name="made by `comfyfleet up`")
+            made, secret = await fleet.make_fleet_secret(tx, name="made by comfyfleet up")
             await self._record(tx, "fleet_secret.create", made.id, named=made.name)
         return secret
 
@@ -119,7 +119,7 @@ class Seeder:
 
     async def make_key(self, user: User) -> Secret:
         async with self.house.control_tx() as tx:
-            made = await credentials.create_key(tx, user, name="made by `comfyfleet up`", scopes=SCOPES[user.role])
+            made = await credentials.create_key(tx, user, name="made by comfyfleet up", scopes=SCOPES[user.role])
             await self._record(tx, "key.create", made.key.id, email=user.email, scopes=sorted(made.key.scopes))
         return made.secret
 
@@ -156,7 +156,7 @@ class Seeder:
             properties=effect.properties,
             output_node=workflows.propose_output_node(parsed),
             expected_s=effect.expected_s,
-            note="made by `comfyfleet up`",
+            note="made by comfyfleet up",
         )
         try:
             await workflows.publish_workflow(

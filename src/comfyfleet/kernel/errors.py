@@ -287,9 +287,10 @@ class MediaRefused(Refused):
     text = "{field}: the file {problem}."
     field: str
     problem: str
+    holds: str | None  # what it is instead, where it is not what it was announced as
 
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(field=field, problem=problem)
+    def __init__(self, field: str, problem: str, *, holds: str | None = None) -> None:
+        super().__init__(field=field, problem=problem, holds=holds)
 
 
 class LimitReached(Refused):

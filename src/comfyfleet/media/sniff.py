@@ -27,7 +27,8 @@ def require_type(head: bytes, media_type: str, *, field: str) -> None:
     """Raises `MediaRefused` unless the bytes begin as the announced type does."""
     found = sniff_family(head)
     if found != FAMILIES.get(media_type):
-        raise MediaRefused(field, f"was announced as {media_type}, but holds {describe(head)}")
+        holds = describe(head)
+        raise MediaRefused(field, f"was announced as {media_type}, but holds {holds}", holds=holds)
 
 
 def sniff_family(head: bytes) -> Family | None:

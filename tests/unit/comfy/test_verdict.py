@@ -227,7 +227,9 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("errors", "expected"), REFUSALS)
 def test_what_validation_refuses_is_the_users_or_the_workflows(errors: tuple[NodeError, ...], expected: str) -> None:
-    refused = PromptRefused("s", type="prompt_outputs_failed_validation", message="no", node_errors=errors)
+    kind = "prompt_outputs_failed_validation"
+    refused = PromptRefused("10.0.0.7:8188", type=kind, message="no", node_errors=errors)
     failed = failure_of_refusal(refused)
     assert failed.failure == expected
+    assert failed.message.startswith("The server refused the prompt: ")  # its address is nothing for users
     assert failed.node == ("4" if errors else None)

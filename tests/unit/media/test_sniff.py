@@ -16,8 +16,9 @@ def test_every_type_that_is_taken_is_known_by_its_first_bytes_and_taken_for_no_o
         if FAMILIES[other] == FAMILIES[media_type]:
             require_type(made, other, field="file")
         else:
-            with pytest.raises(MediaRefused, match=f"announced as {other}"):
+            with pytest.raises(MediaRefused, match=f"announced as {other}") as refused:
                 require_type(made, other, field="file")
+            assert refused.value.holds == FAMILIES[media_type]
 
 
 def test_there_is_a_maker_for_every_type() -> None:

@@ -69,7 +69,7 @@ function Frame({ me }: { me: Me }) {
       <AppShell.Main ref={main} id="main" tabIndex={-1} className={classes.main} mod={{ covered: opened }}>
         <Outlet />
       </AppShell.Main>
-      <ConnectionNotice />
+      <ConnectionNotice me={me} />
       <SessionDialog me={me} />
     </AppShell>
   );

@@ -1,7 +1,7 @@
 import { ActionIcon, Group, Text, VisuallyHidden } from "@mantine/core";
 import type { FileRejection } from "@mantine/dropzone";
-import { IconCloudUpload, IconX } from "@tabler/icons-react";
-import { useEffect, useId, useMemo, useRef } from "react";
+import { IconCloudUpload, IconFile, IconX } from "@tabler/icons-react";
+import { useEffect, useId, useMemo, useRef, useState } from "react";
 import type { InstallationView } from "@/client";
 import { bytesText } from "@/parts/amounts";
 import { DropZone } from "@/parts/DropZone";
@@ -23,12 +23,15 @@ export function FileField({ property, installation, file, problem, disabled, cha
   const box = useRef<HTMLDivElement>(null);
   const shown = useMemo(() => (file ? URL.createObjectURL(file) : null), [file]);
   useEffect(() => () => { if (shown) URL.revokeObjectURL(shown); }, [shown]);
+  const [unseen, setUnseen] = useState<string | null>(null);
   const before = useRef(file);
   useEffect(() => {
     // What had the focus went with the file, or with its lack: it stays in the field, or the next Tab begins at the top.
-    if (before.current !== file) box.current?.querySelector<HTMLElement>("button, [role=button]")?.focus();
+    // Refused by the server it goes while the form is still busy, and nothing in it takes the focus yet.
+    if (disabled || before.current === file) return;
+    box.current?.querySelector<HTMLElement>("button, [role=button]")?.focus();
     before.current = file;
-  }, [file]);
+  }, [file, disabled]);
   function take(accepted: File[], rejected: FileRejection[]) {
     const [chosen] = [...accepted, ...rejected.map((each) => each.file)];
     if (!chosen) return;
@@ -41,9 +44,15 @@ export function FileField({ property, installation, file, problem, disabled, cha
         <div ref={box}>
           {file && shown ? (
             <div className={`surface ${classes.chosen}`}>
-              <div className={classes.picture}><Media url={shown} mimeType={typeOf(file)} alt={`Your file ${file.name}`} fit="contain" /></div>
+              {unseen !== shown && (
+                <div className={classes.picture}><Media url={shown} mimeType={typeOf(file)} alt={`Your file ${file.name}`} fit="contain" onError={() => setUnseen(shown)} /></div>
+              )}
               <Group justify="space-between" wrap="nowrap" p="xs" pl="sm">
-                <Text size="sm" truncate id={id}>{file.name} <span className="quiet">· {bytesText(file.size)}</span></Text>
+                <Group gap="xs" wrap="nowrap" miw={0}>
+                  {/* A browser shows less than the server reads: what it cannot show may be right all the same. */}
+                  {unseen === shown && <IconFile size={18} stroke={1.6} className={classes.unseen} aria-hidden />}
+                  <Text size="sm" truncate id={id}>{file.name} <span className="quiet">· {bytesText(file.size)}</span></Text>
+                </Group>
                 <ActionIcon variant="subtle" color="gray" aria-label="Choose another file" aria-describedby={id} disabled={disabled} onClick={() => change(undefined, undefined)}>
                   <IconX size={18} />
                 </ActionIcon>
@@ -52,6 +61,7 @@ export function FileField({ property, installation, file, problem, disabled, cha
           ) : (
             <DropZone
               className={classes.zone}
+              mod={{ invalid: problem !== undefined }}
               multiple={false}
               disabled={disabled}
               aria-describedby={`${property.required ? `${id}-needed` : ""} ${tied["aria-describedby"] ?? ""}`.trim() || undefined}

@@ -5,14 +5,17 @@ import { useRef, useState, type FormEvent } from "react";
 import { flushSync } from "react-dom";
 import { faultOf, sentenceOf } from "@/app/errors";
 import type { OfferView } from "@/client";
+import { InSight } from "@/parts/InSight";
 import { focusField, PropertyForm } from "@/parts/PropertyForm";
 import { isMedia, problemsOf, type Value } from "@/parts/properties";
-import { Tokens } from "@/parts/Tokens";
+import { Tokens, tokensText } from "@/parts/Tokens";
 import { useInstallation } from "../installation";
+import { MoreTokensButton, useWayToMore } from "../wallet/MoreTokens";
+import { useWallet } from "../wallet/useWallet";
 import { FileField } from "./FileField";
 import { recallForm, rememberForm } from "./formMemory";
 import { LeaveQuestion } from "./LeaveQuestion";
-import { useOrder, type Files, type Stage } from "./order";
+import { FileRefused, useOrder, type Files, type Stage } from "./order";
 import { OrderProblem } from "./OrderProblem";
 import { STOPPED } from "./send";
 
@@ -28,7 +31,9 @@ export function OrderForm({ effect }: { effect: OfferView }) {
   const [files, setFiles] = useState<Files>({});
   const [problems, setProblems] = useState<Record<string, string>>({});
   const form = useRef<HTMLFormElement>(null);
+  const [failedAt, setFailedAt] = useState(0);
   const order = useOrder(effect);
+  const wallet = useWallet();
 
   function change(name: string, value: Value) {
     const next = { ...values, [name]: value };
@@ -55,9 +60,17 @@ export function OrderForm({ effect }: { effect: OfferView }) {
     const first = effect.properties.find((each) => each.name in found);
     if (first) return focusField(form.current, first.name);
     // Told to this very call, and so to nobody who has left.
-    order.mutate({ values, files }, { onSuccess: (job) => void navigate({ to: "/jobs/$jobId", params: { jobId: job.id } }) });
+    order.mutate({ values, files }, {
+      onSuccess: (job) => void navigate({ to: "/jobs/$jobId", params: { jobId: job.id } }),
+      onError: (problem) => {
+        setFailedAt(Date.now());
+        if (problem instanceof FileRefused) choose(problem.property.name, undefined, sentenceOf(problem));
+      },
+    });
   }
   const busy = order.isPending;
+  // Said and not forbidden: somebody may have added some since this was read.
+  const isShort = wallet.data !== undefined && wallet.data.balance < effect.credits_cost;
   const wasStopped = faultOf(order.error).code === STOPPED;
   return (
     <form ref={form} noValidate onSubmit={(event: FormEvent) => { event.preventDefault(); start(); }}>
@@ -82,7 +95,12 @@ export function OrderForm({ effect }: { effect: OfferView }) {
             />
           )}
         />
-        {order.isError && !busy && (wasStopped ? <Text size="sm" role="status">{sentenceOf(order.error)}</Text> : <OrderProblem problem={order.error} again={start} />)}
+        {order.isError && !busy && (
+          <InSight>
+            {wasStopped ? <Text size="sm" role="status">{sentenceOf(order.error)}</Text> : <OrderProblem problem={order.error} isAnsweredSince={wallet.dataUpdatedAt > failedAt} again={start} />}
+          </InSight>
+        )}
+        {isShort && !busy && !order.isError && <Short price={effect.credits_cost} balance={wallet.data?.balance ?? 0} />}
         {busy && <Going stage={order.stage} stop={order.stop} />}
         <LeaveQuestion uploading={order.stage.name === "sending" || order.stage.name === "checking"} />
         <Button type="submit" size="md" loading={busy} disabled={effect.unavailable_because !== null} leftSection={<IconPlayerPlay size={18} />}>
@@ -90,6 +108,17 @@ export function OrderForm({ effect }: { effect: OfferView }) {
         </Button>
       </Stack>
     </form>
+  );
+}
+
+/** Before anything is uploaded in vain. */
+function Short({ price, balance }: { price: number; balance: number }) {
+  const way = useWayToMore();
+  return (
+    <Stack gap="xs" align="start">
+      <Text size="sm">This costs {tokensText(price)}; you have {tokensText(balance)}. {way}</Text>
+      <MoreTokensButton />
+    </Stack>
   );
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { InstallationView } from "@/client";
 import type { Property } from "@/parts/properties";
-import { fileProblem, typeOf } from "./checkFile";
+import { fileProblem, refusalText, typeOf } from "./checkFile";
 
 const installation: InstallationView = {
   media_types: ["image/png", "image/jpeg", "video/mp4", "video/x-matroska"],
@@ -26,4 +26,12 @@ describe("a file, before a byte is sent", () => {
     expect(typeOf({ name: "A.MOV", type: "" })).toBe("video/quicktime");
     expect(typeOf({ name: "none", type: "" })).toBe("");
   });
+});
+
+describe("a file that the server refused", () => {
+  it.each([
+    [{ field: "original_file_id", problem: "was announced as video/mp4, but holds HTML", holds: "HTML" }, film, "This file is not a clip that can be read. Choose another one."],
+    [{ field: "original_file_id", problem: "was announced as image/png, but holds png", holds: "png" }, picture, "This file is not a picture that can be read. Choose another one."],
+    [{ field: "original_file_id", problem: "lasts 700.0 s, and 600 s are the most", holds: null }, film, "This file lasts 700.0 s, and 600 s are the most. Choose another one."],
+  ])("is spoken of in words for people: %#", (details, property, said) => expect(refusalText(details, property)).toBe(said));
 });

@@ -1,4 +1,4 @@
-/** Said before a byte is sent: what cannot be taken, and why. */
+/** What cannot be taken, and why: most of it is said before a byte is sent. */
 import type { InstallationView } from "@/client";
 import { bytesText } from "@/parts/amounts";
 import type { Property } from "@/parts/properties";
@@ -28,6 +28,12 @@ export function fileProblem(file: { name: string; type: string; size: number }, 
   const most = property.type === "video" ? installation.upload_bytes_max : installation.image_bytes_max;
   if (file.size > most) return `This file is too large: ${bytesText(file.size)}. The most is ${bytesText(most)}.`;
   return null;
+}
+
+/** What only the server saw, once it had the file. Its own words are for programs where the content is another than the name says. */
+export function refusalText({ holds, problem }: Record<string, unknown>, property: Property): string {
+  const wrong = typeof holds === "string" ? `is not ${property.type === "video" ? "a clip" : "a picture"} that can be read` : String(problem);
+  return `This file ${wrong}. Choose another one.`;
 }
 
 export const limitsText = (property: Property, installation: InstallationView) =>

@@ -1,18 +1,28 @@
 /** From chosen files and values to a job: upload, make it known, order. What succeeded is not done twice. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { faultOf, isPassing } from "@/app/errors";
+import { faultOf, FleetFault, isPassing, type Fault } from "@/app/errors";
 import { announceFile, announceVideo, confirmFile, createJob, createVideo, renewUpload, type OfferView } from "@/client";
 import { newId } from "@/parts/newId";
 import { sentValues, type Property, type Values } from "@/parts/properties";
 import { walletMoved } from "../wallet/useWallet";
-import { typeOf } from "./checkFile";
+import { refusalText, typeOf } from "./checkFile";
 import { INTERRUPTED, sendFile, STOPPED, stopped, type Sending } from "./send";
 import { primaryOf } from "./takes";
 
 export type Stage = { name: "ready" } | { name: "sending"; label: string; fraction: number } | { name: "checking" } | { name: "ordering" };
 export type Files = Record<string, File>;
 type Begun = Sending & { file: File; fileId: string; id: string | null };
+
+/** The server looked into a file and does not take it: said at its field, and not tried again. */
+export class FileRefused extends FleetFault {
+  readonly property: Property;
+
+  constructor(property: Property, fault: Fault) {
+    super({ ...fault, message: refusalText(fault.details, property) });
+    this.property = property;
+  }
+}
 
 /** Who leaves the page stops it. What to do with the job says whoever calls `mutate`: only they know if they still wait. */
 export function useOrder(effect: OfferView) {
@@ -54,8 +64,9 @@ export function useOrder(effect: OfferView) {
       return await upload(property, file, signal);
     } catch (problem) {
       // Refused, and not only broken off: the next try begins anew.
-      if (!isPassing(problem) && ![INTERRUPTED, STOPPED].includes(faultOf(problem).code)) begun.current.delete(property.name);
-      throw problem;
+      const fault = faultOf(problem);
+      if (!isPassing(problem) && ![INTERRUPTED, STOPPED].includes(fault.code)) begun.current.delete(property.name);
+      throw fault.code === "media_refused" ? new FileRefused(property, fault) : problem;
     }
   }
 

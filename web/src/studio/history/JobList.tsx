@@ -1,5 +1,5 @@
 /** As many rows as fit a screen, however many jobs there are. */
-import { Group, Text } from "@mantine/core";
+import { Group, Text, VisuallyHidden } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef } from "react";
@@ -48,12 +48,18 @@ function Row({ job, name }: { job: JobView; name: string }) {
         <Text size="sm" className="quiet" truncate>{said(job)}</Text>
       </div>
       <Group gap="md" wrap="nowrap" className={classes.facts}>
-        <Text size="sm" className={classes.price}><Tokens amount={job.credits_cost} /></Text>
+        <Text size="sm" className={classes.price}><Price job={job} /></Text>
         <StatusBadge status={job.status} />
         <Text size="sm" className={`quiet ${classes.when}`}><Ago at={job.created_at} /></Text>
       </Group>
     </Link>
   );
+}
+
+/** What did not come to be costs nothing. */
+function Price({ job }: { job: JobView }) {
+  if (job.status !== "failed" && job.status !== "cancelled") return <Tokens amount={job.credits_cost} />;
+  return <s title="Given back" className="quiet"><Tokens amount={job.credits_cost} /><VisuallyHidden> given back</VisuallyHidden></s>;
 }
 
 /** What tells this job from the others: why it failed, or the words it was given. */

@@ -4,12 +4,13 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { retryJob, type JobView } from "@/client";
+import { InSight } from "@/parts/InSight";
 import type { Values } from "@/parts/properties";
 import { Tokens } from "@/parts/Tokens";
 import { rememberForm } from "../effect/formMemory";
 import { OrderProblem } from "../effect/OrderProblem";
 import { walletMoved } from "../wallet/useWallet";
-import { sentenceFor } from "./failures";
+import { isWorthAnotherTry, isWorthChanging, sentenceFor } from "./failures";
 
 export function Failed({ job, offered }: { job: JobView; offered: boolean }) {
   const cancelled = job.status === "cancelled";
@@ -40,21 +41,23 @@ export function Again({ job, offered, label = "Try again", quiet = false }: { jo
   });
   // Of what is deleted for its age nobody knows any more what it was made from.
   if (job.expired_at !== null) return null;
+  const isChangeFirst = !quiet && isWorthChanging(job);
+  const retryButton = isWorthAnotherTry(job) && (
+    <Button variant={quiet || isChangeFirst ? "default" : "filled"} leftSection={<IconRefresh size={16} />} loading={retry.isPending} onClick={() => retry.mutate()}>{label}</Button>
+  );
+  const changeButton = job.effect !== null && offered && (
+    <Button
+      variant={isChangeFirst ? "filled" : "default"}
+      onClick={() => rememberForm(job.effect ?? "", job.properties as Values)}
+      renderRoot={(props) => <Link to="/effects/$slug" params={{ slug: job.effect ?? "" }} {...props} />}
+    >
+      Change something
+    </Button>
+  );
   return (
     <Stack gap="sm">
-      {retry.isError && <OrderProblem problem={retry.error} again={() => retry.mutate()} />}
-      <Group>
-        <Button variant={quiet ? "default" : "filled"} leftSection={<IconRefresh size={16} />} loading={retry.isPending} onClick={() => retry.mutate()}>{label}</Button>
-        {job.effect !== null && offered && (
-          <Button
-            variant="default"
-            onClick={() => rememberForm(job.effect ?? "", job.properties as Values)}
-            renderRoot={(props) => <Link to="/effects/$slug" params={{ slug: job.effect ?? "" }} {...props} />}
-          >
-            Change something
-          </Button>
-        )}
-      </Group>
+      {retry.isError && <InSight><OrderProblem problem={retry.error} again={() => retry.mutate()} /></InSight>}
+      <Group>{isChangeFirst ? <>{changeButton}{retryButton}</> : <>{retryButton}{changeButton}</>}</Group>
     </Stack>
   );
 }

@@ -38,13 +38,14 @@ function Job({ jobId }: { jobId: string }) {
 function Shown({ job, running, frame }: { job: JobView; running: Running | null; frame: string | null }) {
   const offer = useQuery({ ...getOfferOptions({ path: { effect_slug: job.effect ?? "" } }), enabled: job.effect !== null, retry: false, staleTime: 60_000 });
   const video = useQuery({ ...getVideoOptions({ path: { video_id: job.video_id ?? "" } }), enabled: job.video_id !== null, retry: false, staleTime: 60_000 });
-  const name = offer.data?.name ?? job.effect ?? "Job";
+  // Until it is known nothing stands there: the short name is for addresses.
+  const name = offer.isLoading ? null : (offer.data?.name ?? job.effect ?? "Job");
   const offered = offer.data !== undefined;
   const state = stateText(job);
   return (
     <>
       <Anchor component={Link} to="/history" size="sm" underline="never" className={classes.back}><IconArrowLeft size={15} aria-hidden /> History</Anchor>
-      <PageHead title={name} tab={`${state}: ${name}`} />
+      {name === null ? <Loading h={34} w={220} mb="lg" /> : <PageHead title={name} tab={`${state}: ${name}`} />}
       {/* Lasts from the first to the last: what comes with its own words is not read out. */}
       <VisuallyHidden role="status">{state}</VisuallyHidden>
       {!isOver(job) && <Processing job={job} video={video.data} running={running} frame={frame} expectedS={offer.data?.estimated_seconds ?? null} />}
