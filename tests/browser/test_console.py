@@ -166,6 +166,12 @@ def test_a_worker_is_drained_and_taken_back(operator: Watched, studio: Studio) -
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("approved", exact=True)).to_be_visible()
     page.get_by_role("button", name="Drain").click()
+    expect(page.get_by_role("button", name="Undrain")).to_be_visible()
+    # The only one takes nothing: nobody is told that all is well.
+    go(page, "Overview")
+    expect(page.get_by_role("region", name="Health")).to_contain_text("0 of 1 worker takes work")
+    expect(page.get_by_role("region", name="Health")).not_to_contain_text("Healthy")
+    page.goto(f"{studio.url}/console/workers/up")
     page.get_by_role("button", name="Undrain").click()
     expect(page.get_by_text("approved", exact=True)).to_be_visible()
     page.get_by_role("button", name="Revoke").click()
