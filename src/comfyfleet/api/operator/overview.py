@@ -58,7 +58,7 @@ class TenantFiguresView(WaitingView):
 
 class EndsView(View):
     """Attempts that ended, in stretches of `stretch_s`, the oldest first. `by_reason`: `completed`, a class of
-    failure, or why the lease went back."""
+    failure, or why the lease went back. What went back or was cancelled is not among the `failed`."""
 
     begins_at: datetime
     stretch_s: float

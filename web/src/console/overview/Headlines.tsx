@@ -3,6 +3,7 @@ import { SimpleGrid } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { OverviewView } from "@/client";
 import { numberText, percentText, secondsText } from "../parts/numbers";
+import { failuresOf } from "./failures";
 import { healthOf, takersOf, takersText, type Tone } from "./health";
 import classes from "./Headlines.module.css";
 
@@ -65,12 +66,9 @@ function Queue({ found }: { found: OverviewView }) {
 }
 
 function Rate({ found }: { found: OverviewView }) {
-  const minutes = found.last_hour.completed;
-  const lately = minutes.slice(-RATE_OVER - 1, -1);
+  const lately = found.last_hour.completed.slice(-RATE_OVER - 1, -1);
   const rate = lately.reduce((sum, each) => sum + each, 0) / RATE_OVER;
-  const done = minutes.reduce((sum, each) => sum + each, 0);
-  const failed = found.last_hour.failed.reduce((sum, each) => sum + each, 0);
-  const share = done + failed > 0 ? failed / (done + failed) : 0;
+  const { done, failed, share } = failuresOf(found.last_hour);
   return (
     <Card title="Finished a minute, lately" tone={share > 0.1 ? "fair" : "calm"} value={rate.toFixed(rate < 10 ? 1 : 0)}>
       {numberText(done)} in the last hour · {failed === 0 ? "no failures" : `${percentText(share)} of attempts failed`}
