@@ -43,6 +43,29 @@ async def test_every_address_of_the_app_is_the_page_and_runs_its_own_scripts_onl
     assert "unsafe-eval" not in str(rules)
 
 
+A_BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize("path", ["/nonsense", "/effect", "/Runs", "/consoles/x", "/set-password/x"])
+async def test_a_mistyped_address_is_the_app_for_people_and_an_error_for_programs(
+    client: httpx2.AsyncClient, built: Path, path: str
+) -> None:
+    shown = await client.get(path, headers=A_BROWSER)
+    assert (shown.status_code, shown.text) == (404, (built / "index.html").read_text())
+    assert "script-src 'self'" in shown.headers["content-security-policy"]
+    assert shown.headers["cache-control"] == "no-cache"
+    for told in (await client.get(path), await client.post(path, headers=A_BROWSER)):
+        assert (told.status_code, fault(told)["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("path", ["/api/nonsense", "/api", "/objects", "/healthz/x", "/docs/x", "/assets/x/y"])
+async def test_what_is_the_servers_own_answers_browsers_as_programs(
+    client: httpx2.AsyncClient, built: Path, path: str
+) -> None:
+    told = await client.get(path, headers=A_BROWSER)
+    assert (told.status_code, "error" in told.json()) == (404, True)
+
+
 @pytest.mark.parametrize(("accepted", "sent"), [("", "plain"), ("gzip", "gzipped"), ("gzip, deflate, br", "brotli")])
 async def test_assets_are_sent_packed_and_kept_for_good(
     client: httpx2.AsyncClient, built: Path, accepted: str, sent: str

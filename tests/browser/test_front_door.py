@@ -141,6 +141,18 @@ def test_on_a_phone_one_goes_by_the_burger(fleet: Fleet, watched: Watched, email
     watched.require_calm()
 
 
+def test_a_mistyped_address_says_so_and_leads_home(fleet: Fleet, watched: Watched, email: str) -> None:
+    page = watched.page
+    log_in(page, fleet.at("localhost"), email)
+    require_logged_in(page, email)
+    page.goto(f"{fleet.at('localhost')}/effect/paint")
+    expect(page.get_by_role("heading", name="There is nothing at this address")).to_be_visible()
+    watched.require_accessible("a mistyped address")
+    page.get_by_role("link", name="Go home").click()
+    require_logged_in(page, email)
+    watched.require_calm(but=("404",))
+
+
 def reset_link(fleet: Fleet, email: str) -> str:
     printed = fleet.server.command("user", "reset-link", email)
     found = re.search(r"http://\S+/set-password#token=\S+", printed)

@@ -50,7 +50,10 @@ def confirm(page: Page, label: str, sure: str) -> None:
 
 
 def undo(page: Page, told: str) -> None:
-    page.get_by_role("alert").filter(has_text=told).get_by_role("button", name="Undo").click()
+    button = page.get_by_role("alert").filter(has_text=told).get_by_role("button", name="Undo")
+    label = button.get_by_text("Undo", exact=True)
+    assert label.evaluate("each => each.scrollWidth <= each.clientWidth"), "its word is cut off"
+    button.click()
     expect(page.get_by_text("Taken back.")).to_be_visible()
 
 
@@ -392,7 +395,10 @@ def test_an_effect_is_changed_with_its_form_beside_it_and_deleted(operator: Watc
     page.get_by_label("Price in tokens").fill("9")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("heading", level=1, name="Changed")).to_be_visible()
+    expect(page.get_by_text("Saved. Jobs that were made")).to_be_visible()
     page.get_by_role("button", name="Unpublish").click()
+    expect(page.get_by_text("Users see Changed no more.")).to_be_visible()
+    expect(page.get_by_text("Saved. Jobs that were made")).to_have_count(0, timeout=2_000)  # news take its place
     expect(page.get_by_text("draft", exact=True)).to_be_visible()
     undo(page, "Users see Changed no more.")
     expect(page.get_by_text("published", exact=True)).to_be_visible()
@@ -402,7 +408,24 @@ def test_an_effect_is_changed_with_its_form_beside_it_and_deleted(operator: Watc
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", level=1, name="Effects")).to_be_visible()
     expect(page.get_by_role("link", name="Changed")).to_have_count(0)
+    # No more is written down than was changed.
+    go(page, "Audit log")
+    change = page.get_by_role("table", name="Audit log").get_by_role("row").filter(has_text="effect: change")
+    expect(change.filter(has_text=slug)).to_contain_text("changed: credits cost, name; credits cost: 9")
     operator.require_calm(but=("404",))
+
+
+@pytest.mark.parametrize("what", ["tenant", "fleet", "dispatch", "worker", "workflow", "effect"])
+def test_an_address_that_names_nothing_leads_back_to_all(operator: Watched, studio: Studio, what: str) -> None:
+    page, word = operator.page, "job" if what == "dispatch" else what
+    places = "dispatches" if what == "dispatch" else f"{what}s"
+    for name in ("no-such", "0192f0c0-0000-7000-8000-000000000000"):
+        page.goto(f"{studio.url}/console/{places}/{name}")
+        expect(page.get_by_role("heading", name=f"There is no such {word}")).to_be_visible()
+        expect(page.locator("#main")).not_to_contain_text("valid UUID")
+    page.get_by_role("link", name=f"See all {word}s").click()
+    expect(page).to_have_url(f"{studio.url}/console/{places}")
+    operator.require_calm(but=("404", "422"))
 
 
 def test_a_tenant_is_made_limited_suspended_and_somebody_is_invited(operator: Watched, studio: Studio) -> None:
@@ -444,6 +467,7 @@ def test_a_tenant_is_made_limited_suspended_and_somebody_is_invited(operator: Wa
     page.get_by_role("button", name="Credit", exact=True).click()
     page.get_by_role("button", name="Credit 40 tokens").click()
     expect(page.get_by_role("table", name="Ledger")).to_contain_text("+40")
+    expect(page.get_by_role("table", name="Ledger")).to_contain_text("Tokens added")  # as Kim reads it
     page.keyboard.press("Escape")
 
     # All of it is written down: in the installation's chain, the credit in the tenant's own.

@@ -5,10 +5,11 @@ from typing import Any
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from comfyfleet.api.web import page_of_nothing
 from comfyfleet.kernel.errors import (
     Conflict,
     FleetError,
@@ -115,7 +116,9 @@ def install_error_handlers(app: FastAPI) -> None:
         return error_response(400, "malformed_json", "The body is nested too deeply.")
 
     @app.exception_handler(HTTPException)
-    async def on_http_error(_request: Request, error: HTTPException) -> JSONResponse:
+    async def on_http_error(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 404 and (page := page_of_nothing(request)) is not None:
+            return page
         code, message = OWN_WORDS.get(error.status_code, ("http_error", str(error.detail)))
         return error_response(error.status_code, code, message, headers=dict(error.headers or {}))
 

@@ -14,7 +14,7 @@ from comfyfleet.kernel.errors import NotFound
 from comfyfleet.storage import ObjectKey, ObjectStore
 
 BUILT = Path(str(files("comfyfleet"))) / "_web"
-# The first words of the app's addresses. Any other address is no page, and says so as the API does.
+# The first words of the app's addresses.
 PAGES = ("set-password", "enter")
 AREAS = ("effects", "jobs", "history", "wallet", "keys", "webhooks", "team", "runs", "pipelines", "console")
 # Their names hold a hash of what is in them.
@@ -41,12 +41,31 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(Public())])
 
 
 async def page(request: Request) -> Response:
+    return _page(request, 200)
+
+
+def page_of_nothing(request: Request) -> Response | None:
+    """For somebody who mistyped an address: the app says so, with a way home. None: a program asked, or at an address
+    of the server's own, and is answered as the API answers."""
+    if request.method not in ("GET", "HEAD") or "text/html" not in request.headers.get("accept", ""):
+        return None
+    taken = {_first_word(pattern) for pattern in request.app.state.patterns.values()} - {*PAGES, *AREAS}
+    if _first_word(request.url.path) in taken or not (BUILT / "index.html").is_file():
+        return None
+    return _page(request, 404)
+
+
+def _first_word(path: str) -> str:
+    return path.split("/")[1]
+
+
+def _page(request: Request, status: int) -> Response:
     rules: str = request.app.state.page_rules
     headers = {**FRESH, "Content-Security-Policy": rules}
     index = BUILT / "index.html"
     if not index.is_file():
         return HTMLResponse(NOT_BUILT, status_code=503, headers=headers)
-    return FileResponse(index, headers=headers)
+    return FileResponse(index, status_code=status, headers=headers)
 
 
 router.add_api_route("/", page)

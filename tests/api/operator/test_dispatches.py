@@ -5,7 +5,7 @@ import pytest
 from comfyfleet import dispatch
 from comfyfleet.dispatch import Beat, FailureClass
 from comfyfleet.dispatch.settlements import due_settlements, park
-from comfyfleet.dispatch.waiting import Reason, tell_reasons
+from comfyfleet.dispatch.waiting import NO_WORKER, Reason, tell_reasons
 from comfyfleet.kernel.ids import new_id
 from tests.api.operator.conftest import Depot, proof
 from tests.builders import a_tenant
@@ -136,7 +136,19 @@ async def test_a_number_that_json_cannot_write_is_refused(depot: Depot) -> None:
     assert "JSON" in answer.json()["error"]["message"]
 
 
+async def test_that_nobody_takes_work_is_told_at_once(depot: Depot) -> None:
+    """Its user is told after a minute; an operator who looks is not left to wonder."""
+    dispatch_id = await depot.enqueue()
+    await depot.register()
+    reasons = [(await depot.ask("GET", f"/dispatches/{dispatch_id}"))["waits_because"]]
+    for deed in ("drain", "approve"):
+        await depot.ask("POST", f"/workers/i-1/{deed}")
+        reasons.append((await depot.ask("GET", f"/dispatches/{dispatch_id}"))["waits_because"])
+    assert reasons == [None, NO_WORKER, None]
+
+
 async def test_why_nobody_takes_a_dispatch_is_told(depot: Depot) -> None:
+    await depot.register()
     dispatch_id = await depot.enqueue()
     shown = await depot.ask("GET", f"/dispatches/{dispatch_id}")
     assert shown["waits_because"] is None

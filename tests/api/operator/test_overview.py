@@ -3,12 +3,15 @@
 import json
 from typing import Any
 
+import pytest
+
 from comfyfleet import dispatch
-from comfyfleet.api.operator import timeline
+from comfyfleet.api.operator import overview, timeline
 from comfyfleet.api.operator.timeline import FleetWatch
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.bootstrap import build_options
 from comfyfleet.dispatch import FailureClass, Grant, Report
+from comfyfleet.dispatch.waiting import NO_WORKER
 from comfyfleet.fleet import Registration
 from comfyfleet.settings import Settings
 from tests.api.conftest import WEBHOOK_SECRET
@@ -45,6 +48,19 @@ async def test_one_look_tells_what_waits_who_waits_and_what_ended(depot: Depot) 
     (worker,) = found["workers"]
     assert (worker["worker_id"], worker["fleet"], worker["open_leases"]) == ("i-1", "video/production", 1)
     assert 0 <= found["busy_share"] <= 1
+
+
+async def test_where_no_worker_takes_work_what_waits_has_a_reason_at_once(
+    depot: Depot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "HOLDS_S", -1.0)
+    await depot.register()
+    await depot.enqueue()
+    reasons = [each["waits_because"] for each in (await depot.ask("GET", "/overview"))["workflows"]]
+    for deed in ("drain", "approve"):
+        await depot.ask("POST", f"/workers/i-1/{deed}")
+        reasons += [each["waits_because"] for each in (await depot.ask("GET", "/overview"))["workflows"]]
+    assert reasons == [None, NO_WORKER, None]
 
 
 async def test_nobody_and_nothing_is_an_overview_too(depot: Depot) -> None:

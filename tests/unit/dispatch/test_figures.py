@@ -38,6 +38,12 @@ def test_ends_are_counted_by_stretch_and_by_reason() -> None:
     assert ends.by_reason == {"completed": 5, "infra": 1, "unknown": 1}
 
 
+def test_what_was_given_back_or_cancelled_has_not_failed() -> None:
+    rows = [(0, each, 1) for each in ("requeued", "worker_restarted", "revoked", "interrupted", "cancelled", "expired")]
+    ends = Ends.counted(rows, AT, 60.0, 1)
+    assert (ends.completed, ends.failed, len(ends.by_reason)) == ([0], [1], 6)
+
+
 def test_of_several_lanes_the_longest_wait_counts() -> None:
     together = Waiting(3, oldest_s=5.0).plus(Waiting(4, True, 9.0)).plus(Waiting())
     assert together == Waiting(7, True, 9.0)

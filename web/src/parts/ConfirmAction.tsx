@@ -49,16 +49,21 @@ export function ConfirmAction({ label, question, text, confirm = label, act, don
   );
 }
 
+/** The last one that only tells: what is told next makes it old. One that can be taken back stays for its time. */
+let onlyTold: string | undefined;
+
 export function tellDone(done: string, undo?: () => Promise<unknown>) {
+  if (onlyTold !== undefined) notifications.hide(onlyTold);
   const id = notifications.show({
     message: undo ? (
       <Group justify="space-between" wrap="nowrap">
         <Text size="sm">{done}</Text>
-        <Button size="compact-sm" variant="light" onClick={() => void takeBack(id, undo)}>Undo</Button>
+        <Button size="compact-sm" variant="light" flex="none" onClick={() => void takeBack(id, undo)}>Undo</Button>
       </Group>
     ) : done,
     autoClose: undo ? 8_000 : 4_000,
   });
+  onlyTold = undo ? undefined : id;
 }
 
 async function takeBack(id: string, undo: () => Promise<unknown>) {

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -15,8 +16,9 @@ from comfyfleet.api.operator.views import AttemptView, DispatchView
 from comfyfleet.api.policy import TheHouse
 from comfyfleet.audit import Action
 from comfyfleet.db import ControlTx
-from comfyfleet.dispatch import DispatchFilter, DispatchStatus
+from comfyfleet.dispatch import DispatchFilter, DispatchStatus, ListedDispatch, waiting
 from comfyfleet.dispatch.priority import PRIORITY_MAX, PRIORITY_MIN
+from comfyfleet.dispatch.waiting import Starving
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.kernel.ids import DispatchId, JobId, TenantId
@@ -157,4 +159,17 @@ async def _until_queued(house: House, dispatch_id: DispatchId) -> None:
 
 
 async def _detail(tx: ControlTx, dispatch_id: DispatchId) -> DispatchDetailView:
-    return DispatchDetailView.model_validate(await dispatch.get_dispatch(tx, dispatch_id))
+    found = await dispatch.get_dispatch(tx, dispatch_id)
+    if found.dispatch.status is DispatchStatus.QUEUED and found.waits_because is None:
+        # Users are told after a minute. An operator who looks wants to know now.
+        found = replace(found, waits_because=await _waits_because(tx, found.dispatch))
+    return DispatchDetailView.model_validate(found)
+
+
+async def _waits_because(tx: ControlTx, found: ListedDispatch) -> str | None:
+    workflow_id, tenant_ids = (await dispatch.require_dispatch(tx, found.id)).workflow_id, frozenset({found.tenant_id})
+    starving = Starving(found.lane, workflow_id, found.structure_hash, found.provider, tenant_ids)
+    candidates = (await fleet.find_candidates(tx, {workflow_id}))[workflow_id, found.provider.value]
+    blocks = await waiting.kept_away(tx, {found.structure_hash})
+    verdict = waiting.judge(starving, sorted(candidates.able), blocks, some_lack=bool(candidates.lacking))
+    return verdict.reasons[0].text if verdict.reasons else None

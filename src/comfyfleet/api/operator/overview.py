@@ -18,6 +18,7 @@ from comfyfleet.api.policy import TheHouse
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import figures, timeline
 from comfyfleet.dispatch.figures import Ends, Waiting, busy_shares
+from comfyfleet.dispatch.waiting import NO_WORKER
 from comfyfleet.fleet import ListedWorker, WorkerStatus
 from comfyfleet.fleet.lifecycle import LIVE
 from comfyfleet.house import House
@@ -57,7 +58,7 @@ class TenantFiguresView(WaitingView):
 
 class EndsView(View):
     """Attempts that ended, in stretches of `stretch_s`, the oldest first. `by_reason`: `completed`, a class of
-    failure, or why the lease went back."""
+    failure, or why the lease went back. What went back or was cancelled is not among the `failed`."""
 
     begins_at: datetime
     stretch_s: float
@@ -124,17 +125,18 @@ class Overviews:
             hour = await figures.count_ends(tx, stretch_s=HOUR_S / STRETCHES_OF_AN_HOUR, stretches=STRETCHES_OF_AN_HOUR)
             workers = await fleet.list_roster(tx, since=hour.begins_at)
             shares = await self._shares(tx, workers)
+            counts = await fleet.count_workers(tx)
             return OverviewView(
                 at=await timeline.time_now(tx),
                 status=readiness.status,
                 parts=readiness.parts,
-                workflows=await _workflows(tx, queue),
+                workflows=await _workflows(tx, queue, anybody=bool(counts.get(WorkerStatus.APPROVED))),
                 tenants=await _tenants(tx, queue.tenants),
                 delayed=queue.delayed,
                 delayed_is_at_least=queue.delayed_is_at_least,
                 last_hour=EndsView.model_validate(hour),
                 last_day=EndsView.model_validate(await self._of_the_day(tx)),
-                worker_counts=await fleet.count_workers(tx),
+                worker_counts=counts,
                 workers=[_worker(each, shares.get(each.id, 0.0)) for each in workers],
                 busy_share=_together(workers, shares),
                 busy_looked_s=self._looked_s,
@@ -166,14 +168,16 @@ async def get_overview(request: Request, house: TheHouse) -> OverviewView:
     return await overviews.read(house, request.app.state.readings)
 
 
-async def _workflows(tx: ControlTx, queue: figures.QueueFigures) -> list[WorkflowFiguresView]:
+async def _workflows(tx: ControlTx, queue: figures.QueueFigures, *, anybody: bool) -> list[WorkflowFiguresView]:
     ids = {*queue.waiting, *queue.running}
     slugs, nobody = await workflows.slugs_of(tx, ids), Waiting()
+    # Users are told after a minute. Where no worker takes any work, whoever runs the place is told at once.
+    reasons = queue.reasons if anybody else dict.fromkeys(queue.waiting, NO_WORKER) | queue.reasons
     views = [
         WorkflowFiguresView(
             workflow=slugs.get(each),
             running=queue.running.get(each, 0),
-            waits_because=queue.reasons.get(each),
+            waits_because=reasons.get(each),
             **_facts(queue.waiting.get(each, nobody)),
         )
         for each in ids

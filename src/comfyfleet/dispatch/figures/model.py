@@ -8,6 +8,8 @@ from itertools import pairwise
 from comfyfleet.kernel.ids import TenantId, WorkerId, WorkflowId
 
 COMPLETED = "completed"
+# Nobody failed: the lease went back, by its worker or from it, or somebody wanted no result any more.
+NO_FAILURE = frozenset(["requeued", "worker_restarted", "revoked", "interrupted", "cancelled"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class QueueFigures:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Attempts that ended, in equal stretches of time, the oldest first; and how all of them ended."""
+    """Attempts that ended, in equal stretches of time, the oldest first; and how all of them ended. Those that were
+    given back or cancelled neither completed nor failed."""
 
     begins_at: datetime
     stretch_s: float
@@ -55,8 +58,9 @@ class Ends:
         for stretch, reason, number in rows:
             word = reason or "unknown"
             by_reason[word] = by_reason.get(word, 0) + number
-            # What ends while this is counted belongs to the last.
-            (completed if word == COMPLETED else failed)[min(max(stretch, 0), stretches - 1)] += number
+            if word not in NO_FAILURE:
+                # What ends while this is counted belongs to the last.
+                (completed if word == COMPLETED else failed)[min(max(stretch, 0), stretches - 1)] += number
         order = sorted(by_reason.items(), key=lambda each: (-each[1], each[0]))
         return cls(begins_at, stretch_s, completed, failed, dict(order))
 

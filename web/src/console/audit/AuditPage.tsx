@@ -9,10 +9,7 @@ import { Marked } from "../parts/Marked";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { useAllTenants } from "../parts/choices";
 import { UNTOLD_MS, usePages } from "../parts/reading";
-
-const shortHash = (text: string) => (/^[0-9a-f]{40,}$/.test(text) ? `${text.slice(0, 12)}…` : text);
-const detailText = (detail: Record<string, unknown>) => Object.entries(detail)
-  .map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "string" ? shortHash(value) : JSON.stringify(value)}`).join(", ");
+import { detailText } from "./detail";
 
 const actionColumns = (slugs: Map<string, string>): Column<ActionView>[] => [
   { name: "What", cell: (row) => <Text size="sm" fw={550}>{row.action.replace(".", ": ").replaceAll("_", " ")}</Text> },

@@ -26,7 +26,7 @@ export function DispatchPage() {
       <PageHead title={found.data?.dispatch.workflow ?? "Job"} text={<Group gap={4}><span className="mono">{dispatchId}</span><Copy value={dispatchId} label="Copy the id" /></Group>}>
         {found.data && <Actions found={found.data} />}
       </PageHead>
-      {found.data ? <Dispatch found={found.data} /> : <NotYet of={found} h={320} />}
+      {found.data ? <Dispatch found={found.data} /> : <NotYet of={found} missing={{ title: "There is no such job", to: "/console/dispatches", all: "See all jobs" }} h={320} />}
     </>
   );
 }

@@ -12,6 +12,7 @@ import { Act } from "../parts/Act";
 import { Panel } from "../parts/Panel";
 import { bytesText } from "../parts/numbers";
 import { then, useRead } from "../parts/reading";
+import { changesOf, draftOf } from "./changes";
 import { EffectForm, priceProblem, type EffectDraft } from "./EffectForm";
 import { EffectPicture } from "./EffectPicture";
 
@@ -23,7 +24,7 @@ export function EffectPage() {
       <PageHead title={found.data?.name ?? slug} text={found.data && <Group gap="xs"><span className="mono">{slug}</span><StatusBadge status={found.data.is_published ? "published" : "draft"} /></Group>}>
         {found.data && <Actions effect={found.data} />}
       </PageHead>
-      {found.data ? <Editor key={found.data.slug} effect={found.data} /> : <NotYet of={found} h={420} />}
+      {found.data ? <Editor key={found.data.slug} effect={found.data} /> : <NotYet of={found} missing={{ title: "There is no such effect", to: "/console/effects", all: "See all effects" }} h={420} />}
     </>
   );
 }
@@ -40,21 +41,20 @@ function Actions({ effect }: { effect: EffectView }) {
   if (effect.is_published) return <Act label="Unpublish" act={unpublish} done={`Users see ${effect.name} no more.`} undo={publish} />;
   return (
     <>
-      <ConfirmAction label="Delete" color="red" variant="light" question={`Delete ${effect.name}?`} text="For good: this cannot be undone. Jobs that were made run on." act={then(remove)} done={`${effect.name} is deleted.`} />
+      <ConfirmAction label="Delete" color="red" variant="light" question={`Delete “${effect.name}”?`} text="For good: this cannot be undone. Jobs that were made run on." act={then(remove)} done={`${effect.name} is deleted.`} />
       <Act label="Publish" variant="filled" act={publish} done={`Users see ${effect.name} now.`} undo={unpublish} />
     </>
   );
 }
 
-const draftOf = (effect: EffectView): EffectDraft => ({ name: effect.name, description: effect.description, workflow: effect.workflow, cost: effect.credits_cost, fixed: effect.overrides });
-
 function Editor({ effect }: { effect: EffectView }) {
   const [typed, setTyped] = useState<Partial<EffectDraft>>({});
   const draft = { ...draftOf(effect), ...typed };
+  const changes = changesOf(effect, draft);
   const save = useMutation({
     mutationFn: then(() => adminChangeEffect({
       path: { effect_slug: effect.slug },
-      body: { name: draft.name, description: draft.description, workflow: draft.workflow, overrides: draft.fixed, credits_cost: Number(draft.cost) },
+      body: changes,
       throwOnError: true,
     })),
     onSuccess: () => {
@@ -68,7 +68,7 @@ function Editor({ effect }: { effect: EffectView }) {
       <EffectForm draft={draft} change={(next) => setTyped((before) => ({ ...before, ...next }))} assets={Object.keys(effect.assets).filter((each) => each !== "preview")} />
       {save.isError && <Problem problem={save.error} />}
       <Group>
-        <Button disabled={Object.keys(typed).length === 0 || priceProblem(draft) !== null} loading={save.isPending} onClick={() => save.mutate()}>Save</Button>
+        <Button disabled={Object.keys(changes).length === 0 || priceProblem(draft) !== null} loading={save.isPending} onClick={() => save.mutate()}>Save</Button>
         {Object.keys(typed).length > 0 && <Button variant="subtle" color="gray" onClick={() => setTyped({})}>Undo changes</Button>}
       </Group>
       <Assets effect={effect} />
@@ -101,7 +101,7 @@ function Assets({ effect }: { effect: EffectView }) {
         {others.map(([name, asset]) => (
           <Group key={name} justify="space-between">
             <Text size="sm"><span className="mono">{name}</span> · {asset.mime_type}, {bytesText(asset.size)}</Text>
-            <ConfirmAction size="compact-sm" label="Remove" question={`Remove ${name}?`} text="A published effect keeps what it names." act={then(() => adminDropAsset({ path: { effect_slug: effect.slug, asset_name: name }, throwOnError: true }))} done={`${name} is removed.`} />
+            <ConfirmAction size="compact-sm" label="Remove" question={`Remove “${name}”?`} text="A published effect keeps what it names." act={then(() => adminDropAsset({ path: { effect_slug: effect.slug, asset_name: name }, throwOnError: true }))} done={`${name} is removed.`} />
           </Group>
         ))}
       </Stack>

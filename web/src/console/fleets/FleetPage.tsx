@@ -21,7 +21,7 @@ export function FleetPage() {
       <PageHead title={found.data?.name ?? "Fleet"} text={found.data && <span className="mono">{found.data.slug}/{found.data.stage}</span>}>
         <Button variant="default" renderRoot={(props) => <Link to="/console/add-worker" search={{ fleet: fleetId } as never} {...props} />}>Add a worker</Button>
       </PageHead>
-      {found.data ? <Fleet fleet={found.data} /> : <NotYet of={found} h={240} />}
+      {found.data ? <Fleet fleet={found.data} /> : <NotYet of={found} missing={{ title: "There is no such fleet", to: "/console/fleets", all: "See all fleets" }} h={240} />}
     </>
   );
 }

@@ -3,9 +3,10 @@ import { SimpleGrid } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { OverviewView } from "@/client";
 import { numberText, percentText, secondsText } from "../parts/numbers";
+import { failuresOf } from "./failures";
+import { healthOf, takersOf, takersText, type Tone } from "./health";
 import classes from "./Headlines.module.css";
 
-type Tone = "good" | "fair" | "bad" | "calm";
 const FULL = 0.95;
 const LONG_S = 600;
 const RATE_OVER = 5;
@@ -32,25 +33,13 @@ function Card({ title, tone, value, children }: { title: string; tone: Tone; val
 }
 
 function Health({ found }: { found: OverviewView }) {
-  const wrong = Object.entries(found.parts).filter(([, state]) => state !== "ok");
-  const silent = found.workers.filter((each) => each.status === "approved" && isSilent(each.last_seen_at, found.at)).length;
-  const tone: Tone = found.status === "unready" ? "bad" : wrong.length > 0 || silent > 0 ? "fair" : "good";
-  const value = tone === "good" ? "Healthy" : tone === "bad" ? "Down" : "Degraded";
-  return (
-    <Card title="Health" tone={tone} value={value}>
-      {wrong.length > 0 ? wrong.map(([name, state]) => `${name}: ${state.replaceAll("_", " ")}`).join(", ")
-        : silent > 0 ? `${silent} of the workers say nothing any more`
-        : `All ${Object.keys(found.parts).length} parts answer`}
-    </Card>
-  );
+  const { tone, value, text } = healthOf(found);
+  return <Card title="Health" tone={tone} value={value}>{text}</Card>;
 }
 
-/** Heartbeats and polls come every half minute at the latest. */
-export const isSilent = (seenAt: string, now: string) => new Date(now).getTime() - new Date(seenAt).getTime() > 120_000;
-
 function Load({ found }: { found: OverviewView }) {
-  const there = found.workers.filter((each) => each.status === "approved" || each.status === "draining");
-  const slots = there.reduce((sum, each) => sum + each.max_concurrency, 0);
+  const { taking, there } = takersOf(found);
+  const slots = found.workers.filter((each) => each.status === "approved").reduce((sum, each) => sum + each.max_concurrency, 0);
   const running = found.workflows.reduce((sum, each) => sum + each.running, 0);
   const share = found.busy_share ?? null;
   return (
@@ -58,7 +47,7 @@ function Load({ found }: { found: OverviewView }) {
       <div className={classes.meter} role="img" aria-label={share === null ? "No workers" : `${percentText(share)} busy`}>
         <div style={{ width: percentText(share ?? 0).replace(" ", "") }} />
       </div>
-      {numberText(running)} leased now · {there.length} {there.length === 1 ? "worker" : "workers"}, {slots} at once
+      {numberText(running)} leased now · {taking === there && there > 0 ? `${there} ${there === 1 ? "worker" : "workers"}` : takersText(taking, there)}{slots > 0 && `, ${slots} at once`}
     </Card>
   );
 }
@@ -77,12 +66,9 @@ function Queue({ found }: { found: OverviewView }) {
 }
 
 function Rate({ found }: { found: OverviewView }) {
-  const minutes = found.last_hour.completed;
-  const lately = minutes.slice(-RATE_OVER - 1, -1);
+  const lately = found.last_hour.completed.slice(-RATE_OVER - 1, -1);
   const rate = lately.reduce((sum, each) => sum + each, 0) / RATE_OVER;
-  const done = minutes.reduce((sum, each) => sum + each, 0);
-  const failed = found.last_hour.failed.reduce((sum, each) => sum + each, 0);
-  const share = done + failed > 0 ? failed / (done + failed) : 0;
+  const { done, failed, share } = failuresOf(found.last_hour);
   return (
     <Card title="Finished a minute, lately" tone={share > 0.1 ? "fair" : "calm"} value={rate.toFixed(rate < 10 ? 1 : 0)}>
       {numberText(done)} in the last hour · {failed === 0 ? "no failures" : `${percentText(share)} of attempts failed`}

@@ -2,7 +2,7 @@ import { Group, SegmentedControl, SimpleGrid, Text } from "@mantine/core";
 import { useState } from "react";
 import type { EndsView } from "@/client";
 import { Panel } from "../parts/Panel";
-import { endText, numberText } from "../parts/numbers";
+import { endText, endTone, numberText } from "../parts/numbers";
 import { Bars } from "./Bars";
 import classes from "./Throughput.module.css";
 
@@ -34,7 +34,7 @@ function Reasons({ ends }: { ends: EndsView }) {
             <Text size="sm">{endText(reason)}</Text>
             <Text size="sm" className="numbers">{numberText(number)}</Text>
           </Group>
-          <div className={classes.bar} data-good={reason === "completed" || undefined} style={{ width: `${Math.max(1, (number / most) * 100)}%` }} />
+          <div className={classes.bar} data-tone={endTone(reason)} style={{ width: `${Math.max(1, (number / most) * 100)}%` }} />
         </li>
       ))}
     </ul>

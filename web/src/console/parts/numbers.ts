@@ -3,6 +3,10 @@ const NUMBER = new Intl.NumberFormat("en");
 export const numberText = (value: number, isAtLeast = false) => `${NUMBER.format(value)}${isAtLeast ? "+" : ""}`;
 export const percentText = (share: number) => `${Math.round(share * 100)} %`;
 
+const ORDINAL = new Intl.PluralRules("en", { type: "ordinal" });
+const ENDINGS: Partial<Record<Intl.LDMLPluralRule, string>> = { one: "st", two: "nd", few: "rd" };
+export const ordinalText = (place: number) => `${NUMBER.format(place)}${ENDINGS[ORDINAL.select(place)] ?? "th"}`;
+
 /** How long something lasts or lasted. */
 export function secondsText(seconds: number): string {
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
@@ -28,3 +32,9 @@ const ENDS: Record<string, string> = {
 };
 
 export const endText = (reason: string) => ENDS[reason] ?? reason.replaceAll("_", " ");
+
+/** Nobody's failure: the lease went back, or nobody wanted the result any more. */
+const NO_FAILURES = new Set(["requeued", "worker_restarted", "revoked", "interrupted", "cancelled"]);
+
+/** Green, red, or neither. */
+export const endTone = (reason: string) => (reason === "completed" ? "good" : NO_FAILURES.has(reason) ? "calm" : "bad");

@@ -24,7 +24,7 @@ export function TenantPage() {
   return (
     <>
       <PageHead title={found.data?.name ?? "Tenant"} text={found.data && <span className="mono">{found.data.slug}</span>}>{found.data && <Actions tenant={found.data} />}</PageHead>
-      {found.data ? <Tenant tenant={found.data} /> : <NotYet of={found} h={240} />}
+      {found.data ? <Tenant tenant={found.data} /> : <NotYet of={found} missing={{ title: "There is no such tenant", to: "/console/tenants", all: "See all tenants" }} h={240} />}
     </>
   );
 }
@@ -42,7 +42,7 @@ function Actions({ tenant }: { tenant: TenantView }) {
         <NumberEntry label="Limit" description="0 to 100; empty: as the settings say." value={limit} change={setLimit} error={wrong} min={0} max={100} data-autofocus />
       </FormAction>
       {tenant.status === "suspended" ? <Act label="Resume" variant="filled" act={resume} done={`${tenant.name} can create again.`} /> : (
-        <ConfirmAction label="Suspend" color="red" variant="light" question={`Suspend ${tenant.name}?`} text="Its users can still read, and no longer create. Jobs that run go on."
+        <ConfirmAction label="Suspend" color="red" variant="light" question={`Suspend “${tenant.name}”?`} text="Its users can still read, and no longer create. Jobs that run go on."
           act={then(() => adminSuspendTenant(named))} done={`${tenant.name} is suspended.`} undo={then(resume)} />
       )}
     </>

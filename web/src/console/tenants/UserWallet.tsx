@@ -11,10 +11,11 @@ import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { NotYet } from "@/parts/NotYet";
 import { then, UNTOLD_MS, usePages } from "../parts/reading";
 
-const WORDS: Record<string, string> = { PAYMENT_CREDIT: "credited", JOB_RESERVE: "reserved for a job", JOB_CONSUME: "consumed", JOB_REFUND: "given back" };
+/** As its user reads them in the studio. */
+const WORDS: Record<TransactionView["type"], string> = { PAYMENT_CREDIT: "Tokens added", JOB_RESERVE: "Set aside for a job", JOB_CONSUME: "Spent: the job is done", JOB_REFUND: "Given back" };
 
 const COLUMNS: Column<TransactionView>[] = [
-  { name: "What", cell: (row) => WORDS[row.type] ?? row.type },
+  { name: "What", cell: (row) => WORDS[row.type] },
   { name: "Tokens", end: true, cell: (row) => <Tokens amount={row.amount} signed /> },
   { name: "When", cell: (row) => <Ago at={row.created_at} /> },
 ];

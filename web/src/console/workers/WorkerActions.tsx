@@ -6,6 +6,9 @@ import { Act } from "../parts/Act";
 import { then } from "../parts/reading";
 import { ShownOnce } from "../parts/ShownOnce";
 
+const leasesGoBack = (held: number) =>
+  held === 0 ? "" : held === 1 ? ", and the lease it holds goes back to the queue at once" : `, and the ${held} leases it holds go back to the queue at once`;
+
 /** What can be done to it now. A drain can be taken back; a revocation cannot. */
 export function WorkerActions({ worker }: { worker: WorkerView }) {
   const [token, setToken] = useState<string | null>(null);
@@ -23,7 +26,7 @@ export function WorkerActions({ worker }: { worker: WorkerView }) {
       {worker.status !== "revoked" && (
         <ConfirmAction
           label="Rotate token"
-          question={`A new token for ${worker.worker_id}?`}
+          question={`A new token for worker “${worker.worker_id}”?`}
           text="The old one stops at once: the worker must be told the new one, or started again. What it holds stays with it."
           act={then(rotate)}
           done="The old token is dead."
@@ -34,8 +37,8 @@ export function WorkerActions({ worker }: { worker: WorkerView }) {
           label="Revoke"
           color="red"
           variant="light"
-          question={`Shut ${worker.worker_id} out?`}
-          text={`Its token dies, and the ${worker.open_leases} leases it holds go back to the queue at once. This cannot be undone: it would have to register again.`}
+          question={`Shut out worker “${worker.worker_id}”?`}
+          text={`Its token dies${leasesGoBack(worker.open_leases)}. This cannot be undone: it would have to register again.`}
           act={then(() => adminRevokeWorker(named))}
           done={`${worker.worker_id} is shut out.`}
         />

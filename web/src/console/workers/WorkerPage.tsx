@@ -9,7 +9,7 @@ import { Facts } from "../parts/Facts";
 import { Listing, type Column } from "@/parts/Listing";
 import { NotYet } from "@/parts/NotYet";
 import { Panel } from "../parts/Panel";
-import { endText, secondsText } from "../parts/numbers";
+import { endText, ordinalText, secondsText } from "../parts/numbers";
 import { useFresh, useRead } from "../parts/reading";
 import { useLastSeen } from "./useLastSeen";
 import { WorkerActions } from "./WorkerActions";
@@ -21,7 +21,7 @@ export function WorkerPage() {
   return (
     <>
       <PageHead title={workerId}>{found.data && <WorkerActions worker={found.data} />}</PageHead>
-      {found.data ? <Worker worker={found.data} /> : <NotYet of={found} h={320} />}
+      {found.data ? <Worker worker={found.data} /> : <NotYet of={found} missing={{ title: "There is no such worker", to: "/console/workers", all: "See all workers" }} h={320} />}
     </>
   );
 }
@@ -42,7 +42,7 @@ function Worker({ worker }: { worker: WorkerDetailView }) {
           Registered: <Ago at={worker.created_at} />,
           Address: <span className="mono">{worker.address}</span>,
           Providers: worker.providers.join(", ").replaceAll("_", " "),
-          Life: worker.incarnation > 1 ? `its ${worker.incarnation}. process` : "its first process",
+          Life: worker.incarnation > 1 ? `its ${ordinalText(worker.incarnation)} process` : "its first process",
           ...capabilityFacts(worker.capabilities),
         }} />
       </Panel>

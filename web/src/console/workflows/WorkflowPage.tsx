@@ -22,7 +22,7 @@ export function WorkflowPage() {
   return (
     <>
       <PageHead title={found.data?.workflow.name ?? slug} text={<span className="mono">{slug}</span>}>{found.data && <Actions found={found.data} />}</PageHead>
-      {found.data ? <Workflow found={found.data} /> : <NotYet of={found} h={420} />}
+      {found.data ? <Workflow found={found.data} /> : <NotYet of={found} missing={{ title: "There is no such workflow", to: "/console/workflows", all: "See all workflows" }} h={420} />}
     </>
   );
 }
@@ -35,7 +35,7 @@ function Actions({ found: { workflow } }: { found: WorkflowDetailView }) {
       <Button renderRoot={(props) => <Link to="/console/effects/new" search={{ workflow: workflow.slug } as never} {...props} />}>Make an effect</Button>
       <Button variant="default" renderRoot={(props) => <Link to="/console/workflows/new" search={{ of: workflow.slug } as never} {...props} />}>New version</Button>
       {workflow.is_active ? (
-        <ConfirmAction label="Deactivate" color="red" variant="light" question={`Deactivate ${workflow.name}?`} text="No worker gets it any more, and what waits for it waits on. Its effects make no jobs."
+        <ConfirmAction label="Deactivate" color="red" variant="light" question={`Deactivate “${workflow.name}”?`} text="No worker gets it any more, and what waits for it waits on. Its effects make no jobs."
           act={then(() => adminDeactivateWorkflow(named))} done={`${workflow.name} is deactivated.`} undo={then(activate)} />
       ) : <Act label="Activate" act={activate} done={`${workflow.name} is active again.`} />}
     </>
