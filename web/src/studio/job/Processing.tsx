@@ -21,7 +21,9 @@ export function Processing({ job, video, running, frame, expectedS }: {
   expectedS: number | null;
 }) {
   const now = useNow();
-  const ran = ranFor(job, now);
+  const seenFor = useSince(job.status === "processing", now);
+  // The queue says that a worker has it before the job's own row knows since when.
+  const ran = ranFor(job, now) ?? seenFor;
   const bar = barOf(job, running, { ran, expectedS });
   return (
     <div className={classes.stage}>
@@ -73,6 +75,13 @@ function Cancel({ job }: { job: JobView }) {
       </Button>
     </>
   );
+}
+
+/** Seconds for which something has been so, as far as this page saw. */
+function useSince(isSo: boolean, now: number): number | null {
+  const [since, setSince] = useState<number | null>(null);
+  if (isSo && since === null) setSince(now);
+  return since === null ? null : (now - since) / 1000;
 }
 
 function useNow(): number {
