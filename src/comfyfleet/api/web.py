@@ -56,7 +56,7 @@ def page_of_nothing(request: Request) -> Response | None:
 
 
 def _first_word(path: str) -> str:
-    return path.split("/")[1]
+    return path.removeprefix("/").partition("/")[0]
 
 
 def _page(request: Request, status: int) -> Response:
