@@ -13,7 +13,7 @@ import { StatusBadge } from "@/parts/StatusBadge";
 import { BudgetMeters, RunProgress } from "../Budget";
 import { useRun, type Tree } from "../data";
 import { closedGate, isOutOfTokens, standing } from "../looks";
-import { BackLink } from "../parts/BackLink";
+import { BackLink } from "@/parts/BackLink";
 import { TreeCanvas } from "../tree/TreeCanvas";
 import { CandidateDrawer } from "./CandidateDrawer";
 import { MoreTokens } from "./MoreTokens";

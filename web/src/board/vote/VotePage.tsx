@@ -11,7 +11,7 @@ import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { useRun } from "../data";
 import { votesIn } from "../looks";
-import { BackLink } from "../parts/BackLink";
+import { BackLink } from "@/parts/BackLink";
 import { Ballot, tally, type Cast, type Pair, type State } from "./ballot";
 import classes from "./VotePage.module.css";
 

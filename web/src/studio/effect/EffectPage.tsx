@@ -1,10 +1,11 @@
 import { Anchor, Grid, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
-import { IconArrowLeft, IconMoodEmpty } from "@tabler/icons-react";
+import { IconMoodEmpty } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { faultOf } from "@/app/errors";
 import type { OfferView } from "@/client";
 import { getOfferOptions } from "@/client/@tanstack/react-query.gen";
+import { BackLink } from "@/parts/BackLink";
 import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
 import { Media } from "@/parts/Media";
@@ -49,7 +50,7 @@ export function EffectPage() {
 function Effect({ effect }: { effect: OfferView }) {
   return (
     <>
-      <Anchor component={Link} to="/" size="sm" underline="never" className={classes.back}><IconArrowLeft size={15} aria-hidden /> All effects</Anchor>
+      <BackLink to="/">All effects</BackLink>
       <PageHead title={effect.name} text={effect.description} />
       <Grid gap="xl">
         <Grid.Col span={{ base: 12, md: 6 }} order={{ base: 2, md: 1 }}>

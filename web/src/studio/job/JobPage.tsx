@@ -1,16 +1,16 @@
 import { Anchor, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
-import { IconArrowLeft, IconMoodEmpty } from "@tabler/icons-react";
+import { IconMoodEmpty } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { faultOf } from "@/app/errors";
 import type { JobView } from "@/client";
 import { getOfferOptions, getVideoOptions } from "@/client/@tanstack/react-query.gen";
+import { BackLink } from "@/parts/BackLink";
 import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Failed } from "./Failed";
-import classes from "./JobPage.module.css";
 import { Processing } from "./Processing";
 import { stateText } from "./progress";
 import { Result } from "./Result";
@@ -44,7 +44,7 @@ function Shown({ job, running, frame }: { job: JobView; running: Running | null;
   const state = stateText(job);
   return (
     <>
-      <Anchor component={Link} to="/history" size="sm" underline="never" className={classes.back}><IconArrowLeft size={15} aria-hidden /> History</Anchor>
+      <BackLink to="/history">History</BackLink>
       {name === null ? <Loading h={34} w={220} mb="lg" /> : <PageHead title={name} tab={`${state}: ${name}`} />}
       {/* Lasts from the first to the last: what comes with its own words is not read out. */}
       <VisuallyHidden role="status">{state}</VisuallyHidden>

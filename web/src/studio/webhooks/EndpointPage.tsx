@@ -1,18 +1,18 @@
 import { Alert, Anchor, Button, Group } from "@mantine/core";
-import { IconArrowLeft, IconMoodEmpty } from "@tabler/icons-react";
+import { IconMoodEmpty } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { faultOf } from "@/app/errors";
 import { changeWebhook, deleteWebhook, rotateWebhookSecret, sendTestEvent, type EndpointView } from "@/client";
 import { getDeliveriesQueryKey, getWebhookOptions, getWebhookQueryKey, getWebhooksQueryKey } from "@/client/@tanstack/react-query.gen";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
+import { BackLink } from "@/parts/BackLink";
 import { EmptyState } from "@/parts/EmptyState";
 import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Secret } from "@/parts/Secret";
 import { Deliveries } from "./Deliveries";
-import classes from "./Webhooks.module.css";
 import { Standing } from "./WebhooksPage";
 
 export function EndpointPage() {
@@ -40,7 +40,7 @@ function Endpoint({ endpoint }: { endpoint: EndpointView }) {
   const resume = useMutation({ mutationFn: () => turn(true) });
   return (
     <>
-      <Anchor component={Link} to="/webhooks" size="sm" underline="never" className={classes.back}><IconArrowLeft size={15} aria-hidden /> Webhooks</Anchor>
+      <BackLink to="/webhooks">Webhooks</BackLink>
       <PageHead title={endpoint.url} text={<Group gap="xs" component="span"><Standing endpoint={endpoint} />{endpoint.description || "No description"}</Group>}>
         <Button variant="default" loading={test.isPending} onClick={() => test.mutate()}>Send a test</Button>
         {endpoint.is_active ? (

@@ -1,4 +1,4 @@
-/** To where one came from, above a page's title. As the studio draws it. */
+/** To where one came from, above a page's title. */
 import { Anchor } from "@mantine/core";
 import { IconArrowLeft } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
