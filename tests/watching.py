@@ -199,6 +199,12 @@ async def reading(
 ) -> AsyncIterator[Reader]:
     path = f"/api/ai-jobs/{job_id}/events" if job_id else "/api/events"
     headers = {**who.headers, **({"Last-Event-ID": after} if after else {})}
+    async with listening(replica, path, headers, **params) as reader:
+        yield reader
+
+
+@asynccontextmanager
+async def listening(replica: Replica, path: str, headers: dict[str, str], **params: Any) -> AsyncIterator[Reader]:
     async with replica.client.stream("GET", path, headers=headers, params=params) as answer:
         assert answer.status_code == 200, await answer.aread()
         yield Reader(answer.aiter_lines())

@@ -202,6 +202,7 @@ async def set_password(
     password_hash = await credentials.hash_password(Secret(body.password.get_secret_value()))
     async with house.control_tx() as tx:
         user = await credentials.spend_link(tx, link_id, password_hash=password_hash)
+    house.live.people_changed()
     return LoginView(user_id=user.id, warning=None)
 
 

@@ -10,7 +10,13 @@ from comfyfleet.audit.model import (
     WorkerEvent,
     WorkerEventName,
 )
-from comfyfleet.audit.read import list_actions, list_tenant_actions, list_worker_events, recent_block_events
+from comfyfleet.audit.read import (
+    actions_since,
+    list_actions,
+    list_tenant_actions,
+    list_worker_events,
+    recent_block_events,
+)
 from comfyfleet.audit.record import record_action, record_tenant_action, record_worker_events
 
 __all__ = [
@@ -22,6 +28,7 @@ __all__ = [
     "RecordedEvent",
     "WorkerEvent",
     "WorkerEventName",
+    "actions_since",
     "list_actions",
     "list_tenant_actions",
     "list_worker_events",

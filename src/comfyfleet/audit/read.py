@@ -16,6 +16,15 @@ async def list_actions(tx: ControlTx, request: PageRequest) -> Page[Entry]:
     return _page([Entry.from_row(row) for row in rows], request)
 
 
+async def actions_since(tx: ControlTx, seq: int | None) -> tuple[int, set[str]]:
+    """How long the chain is now, and the names of what was done since it was `seq` long; with None, only the first."""
+    if seq is None:
+        head = await tx.maybe(sql.head())
+        return (head.seq if head else 0), set()
+    rows = await tx.all(sql.names_after(seq))
+    return max([seq, *(row.seq for row in rows)]), {row.action for row in rows}
+
+
 async def list_tenant_actions(tx: TenantTx, request: PageRequest) -> Page[Entry]:
     rows = await tx.all(sql.tenant_action_page(before=_seq(request), rows=request.rows))
     return _page([Entry.from_row(row) for row in rows], request)

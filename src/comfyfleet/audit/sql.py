@@ -49,6 +49,10 @@ def entries_after(seq: int, *, rows: int) -> sa.Select[Any]:
     return sa.select(*_as_found(g)).where(g.c.seq > seq).order_by(g.c.seq).limit(rows)
 
 
+def names_after(seq: int) -> sa.Select[Any]:
+    return sa.select(sa.func.max(g.c.seq).label("seq"), g.c.action).where(g.c.seq > seq).group_by(g.c.action)
+
+
 def mac_at(seq: int) -> sa.Select[Any]:
     return sa.select(g.c.mac).where(g.c.seq == seq)
 

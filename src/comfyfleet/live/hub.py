@@ -1,6 +1,7 @@
 """Who hears what, inside one process: readers by topic, and the other processes that listen to it.
 
-A topic is the id of a job or of a run, or of a user whose jobs and runs are watched.
+A topic is the id of a job or of a run, of a user whose jobs and runs are watched, of a tenant whose webhooks are; or
+one of those in `model.py` that belong to nobody.
 """
 
 import itertools
@@ -69,6 +70,13 @@ class Hub:
         for reader in self._readers.get(topic, ()):
             reader.hint(topic)
 
+    def hint_notices(self) -> None:
+        """Whoever could have been told by another process meanwhile looks for themselves."""
+        for topic, readers in self._readers.items():
+            for reader in readers:
+                if topic in reader.notices:
+                    reader.hint(topic)
+
     def _deliver(self, event: Event) -> None:
         self.logs.add(event)
         for reader in self._readers.get(event.topic, ()):
@@ -97,6 +105,9 @@ class Hub:
     def tell_state(self, state: JobState) -> None:
         for reader in self._readers.get(state.job_id, ()):
             reader.put_state(state)
+
+    def has_readers(self, topic: UUID) -> bool:
+        return topic in self._readers
 
     @property
     def topics(self) -> Sequence[UUID]:

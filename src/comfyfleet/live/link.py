@@ -90,6 +90,7 @@ class Link:
         self._asked = self._answered = 0
         self._woken.set()
         self.is_open = True
+        self._hub.hint_notices()
         saying = asyncio.create_task(self._say(connection))
         try:
             async for message in connection:

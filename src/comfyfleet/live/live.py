@@ -12,11 +12,12 @@ import structlog
 
 from comfyfleet.db import Database
 from comfyfleet.kernel.errors import DatabaseUnavailable, LimitReached
-from comfyfleet.kernel.ids import JobId, RunId, UserId, new_id
+from comfyfleet.kernel.ids import JobId, RunId, TenantId, UserId, new_id
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.live.actions import Actions
 from comfyfleet.live.hub import Hub
 from comfyfleet.live.link import Link
-from comfyfleet.live.model import PROGRESS, WALLET, Followed, Progress, Replica
+from comfyfleet.live.model import PEOPLE, PROGRESS, WALLET, Followed, Progress, Replica
 from comfyfleet.live.outbox import Outbox, Send
 from comfyfleet.live.progress import says_the_same, standing
 from comfyfleet.live.replicas import ReplicaSigner, announce_replica, remove_replica
@@ -52,6 +53,7 @@ class Live:
         self.hub = Hub(self.me.origin)
         self.hub.on_interest = self._tell_interest
         self.states = States(central, pools, tell=self.hub.tell_state)
+        self.actions = Actions(central, self.hub)
         self._links: dict[UUID, tuple[Link, asyncio.Task[None]]] = {}
         self._outboxes: set[Outbox] = set()
         self._readers: dict[Subscription, UserId] = {}
@@ -97,6 +99,15 @@ class Live:
     def credited(self, user_id: UserId) -> None:
         """Whoever looks at this wallet looks again."""
         self.hub.report(user_id, WALLET, _encode({}))
+        self.people_changed()
+
+    def people_changed(self) -> None:
+        """Operators who look at tenants, their users and their wallets look again."""
+        self.hub.changed([PEOPLE])
+
+    def delivered(self, tenant_id: TenantId) -> None:
+        """A webhook of this tenant went out, or failed to: whoever looks at its deliveries looks again."""
+        self.hub.changed([tenant_id])
 
     def changed_runs(self, run_ids: Collection[RunId], *, user_id: UserId | None = None) -> None:
         """Something of these runs may be new. `user_id`: whose, of one that was made just now."""
@@ -118,6 +129,18 @@ class Live:
             del self._readers[reader]
             for topic in list(reader.topics):
                 self.unfollow(reader, JobId(topic))
+
+    @contextmanager
+    def noticing(self, notices: Mapping[UUID, str]) -> Iterator[Subscription]:
+        """For a reader who follows no job."""
+        reader = Subscription(notices=notices)
+        for topic in notices:
+            self.hub.listen(reader, topic)
+        try:
+            yield reader
+        finally:
+            for topic in notices:
+                self.hub.leave(reader, topic)
 
     def require_room(self, user_id: UserId) -> None:
         """Raises LimitReached: one user's streams must not be everybody's memory."""
@@ -198,10 +221,17 @@ class Live:
     # ── while the server runs ──
 
     def start(self) -> None:
-        self._chores = [asyncio.create_task(self.states.run(), name="live states")]
-        # The processes that share a PostgreSQL share their events. A SQLite file has one server.
-        if self.central.engine.dialect.name == "postgresql":
+        self._chores = [
+            asyncio.create_task(self.states.run(), name="live states"),
+            asyncio.create_task(self.actions.run(), name="live actions"),
+        ]
+        if self._has_company:
             self._chores.append(asyncio.create_task(self._meet_always(), name="live replicas"))
+
+    @property
+    def _has_company(self) -> bool:
+        """The processes that share a PostgreSQL share their events. A SQLite file has one server."""
+        return self.central.engine.dialect.name == "postgresql"
 
     async def _meet_always(self) -> None:
         while True:
@@ -222,7 +252,7 @@ class Live:
         self.close_streams()
         for task in self._chores:
             await _end(task)
-        met = len(self._chores) > 1
+        met = self._has_company and bool(self._chores)
         self._chores = []
         for other in list(self._links):
             await self._part(other)

@@ -12,6 +12,9 @@ PREVIEW = "preview"
 PROGRESS, NODE = "progress", "node"
 STANDING = frozenset({PROGRESS, NODE})
 WALLET = "wallet"
+# Topics that belong to no job: something was done by operators; something of what users may order; somebody's wallet or
+# a tenant's users changed. Whoever listens is told to look again, and no more.
+ACTIONS, OFFERS, PEOPLE = (UUID(int=number) for number in range(3))
 # A job is seldom heard of by more than two or three processes.
 ORIGINS_MAX = 16
 CURSOR_CHARS_MAX = 500

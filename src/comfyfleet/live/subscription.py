@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from comfyfleet.live.model import Event, JobState
@@ -11,12 +11,22 @@ PENDING_MAX = 256
 
 
 class Subscription:
-    def __init__(self, *, previews: bool = True, kinds: frozenset[str] | None = None, home: UUID | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        previews: bool = True,
+        kinds: frozenset[str] | None = None,
+        home: UUID | None = None,
+        notices: Mapping[UUID, str] | None = None,
+    ) -> None:
         """`kinds`: None for all of them. `home`: the topic whose hints say that there is more to listen to.
+        `notices`: topics whose hints are passed on as they are, and by what name.
 
         `runs`: topics whose hints are kept, for the reader to look at them.
         """
         self._previews, self._kinds, self._home = previews, kinds, home
+        self.notices = notices or {}
+        self._noticed: dict[str, None] = {}
         self._events: deque[Event] = deque()
         self._latest_previews: dict[UUID, Event] = {}
         self._states: dict[UUID, JobState] = {}
@@ -54,6 +64,9 @@ class Subscription:
         elif topic in self.runs:
             self.hinted_runs.add(topic)
             self._woken.set()
+        elif topic in self.notices:
+            self._noticed[self.notices[topic]] = None
+            self._woken.set()
 
     def wake(self) -> None:
         self._woken.set()
@@ -77,6 +90,10 @@ class Subscription:
     def take_states(self) -> list[JobState]:
         states, self._states = list(self._states.values()), {}
         return states
+
+    def take_notices(self) -> list[str]:
+        noticed, self._noticed = list(self._noticed), {}
+        return noticed
 
     def take_lost(self) -> int:
         lost, self.lost = self.lost, 0

@@ -11,6 +11,7 @@ from comfyfleet.kernel.ids import JobId, RunId, TenantId, UserId
 from comfyfleet.live.live import Live
 from comfyfleet.live.model import (
     NODE,
+    OFFERS,
     PROGRESS,
     STAGE_OVER,
     WALLET,
@@ -56,7 +57,8 @@ def _is_after(at: datetime | None, since: datetime | None) -> bool:
 class UserStream:
     def __init__(self, live: Live, *, tenant_id: TenantId, user_id: UserId, pool: str, previews: bool) -> None:
         self._live, self._tenant_id, self._user_id, self._pool = live, tenant_id, user_id, pool
-        self._reader = Subscription(previews=previews, kinds=KINDS, home=user_id)
+        notices = {OFFERS: "effects", tenant_id: "delivery"}
+        self._reader = Subscription(previews=previews, kinds=KINDS, home=user_id, notices=notices)
         self._stages: dict[JobId, int] = {}
         self._waiting: dict[JobId, Waiting | None] = {}
         self._cursors: dict[JobId, Cursor] = {}
@@ -66,7 +68,8 @@ class UserStream:
     async def watch(self, since: datetime | None, *, still_valid: StillValid) -> AsyncGenerator[Told, None]:
         """First where the active ones stand; with `since`, also those that ended after it."""
         with self._live.reading(self._reader, self._user_id) as reader:
-            self._live.hub.listen(reader, self._user_id)
+            for topic in (self._user_id, *reader.notices):
+                self._live.hub.listen(reader, topic)
             for state in await self._list(since):
                 for told in self._move(state):
                     yield told
@@ -89,6 +92,8 @@ class UserStream:
             yield stopping()
 
     def _read(self, listed: list[JobState]) -> Iterator[Told]:
+        for notice in self._reader.take_notices():
+            yield Told(notice, as_json({}))
         for event in self._reader.take_events():
             yield from self._tell(event, lost=self._reader.take_lost())
         for state in [*self._reader.take_states(), *listed]:

@@ -78,6 +78,7 @@ class Courier:
         try:
             async with self._house.pool(self._pool).tenant_tx(due.tenant_id) as tx:
                 await webhooks.note_sent(tx, due, sent, chance=self._chance.random())
+            self._house.live.delivered(due.tenant_id)
         except DatabaseUnavailable as problem:
             # It is due again when its lease is over, and may arrive twice: its id is the same.
             log.warning("webhook.not_noted", delivery_id=str(due.id), problem=problem.message)

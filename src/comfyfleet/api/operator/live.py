@@ -24,6 +24,7 @@ from comfyfleet.audit import RecordedEvent, recent_block_events
 from comfyfleet.desk.live import KEPT_S, LiveEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import DatabaseUnavailable
+from comfyfleet.live import ACTIONS, PEOPLE
 from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter()
@@ -32,6 +33,7 @@ EVERY_S = 1.0
 OVERVIEW_EVERY = 2  # events
 CHECK_EVERY = 3  # events: a revoked key must not go on listening
 STARTED = time.monotonic()
+NOTICES = {ACTIONS: "actions", PEOPLE: "tenants"}
 
 
 class ServerStatus(BaseModel):
@@ -50,34 +52,38 @@ async def live(
 ) -> AsyncIterable[ServerSentEvent]:
     """Once a second: `status` of the server; `worker` events, as running jobs report them to this replica; `block`
     events, as workers are kept from workflows; `fleet`, where something changed: leases that were given or ended and
-    workers in another state, at whichever replica, in the form of the timeline. Every other second `overview`. Ends
-    when the server stops or the credential does."""
+    workers in another state, at whichever replica, in the form of the timeline; `actions`, when operators did
+    something, and `tenants`, when tenants' users or wallets changed: a page looks again then. Every other second
+    `overview`. Ends when the server stops or the credential does."""
     stopping: Stopping = request.app.state.stopping
     readings: Readings = request.app.state.readings
     watch: FleetWatch = request.app.state.fleet_watch
     reported, told = 0, set[UUID]()
     await _look(watch, house)
     seen = watch.number
-    for number in itertools.count(1):
-        if number % CHECK_EVERY == 0 and not await is_still_valid(house, caller):
-            return
-        yield ServerSentEvent(id=str(number), event="status", data=_status(await readings.read(house), house))
-        for event in house.desk.live.after(reported):
-            reported = event.number
-            yield ServerSentEvent(event="worker", data=_report(event))
-        for change in await _block_changes(house):
-            if change.id not in told:
-                told.add(change.id)
-                yield ServerSentEvent(event="block", data=_change(change))
-        await _look(watch, house)
-        for place, changed in watch.after(seen):
-            seen = place
-            yield ServerSentEvent(event="fleet", raw_data=changed)
-        if number % OVERVIEW_EVERY == 1 and (overview := await _overview(request, house)) is not None:
-            yield ServerSentEvent(event="overview", data=overview)
-        if await stopping.pause(EVERY_S):
-            yield ServerSentEvent(event="stopping", data={})
-            return
+    with house.live.noticing(NOTICES) as reader:
+        for number in itertools.count(1):
+            if number % CHECK_EVERY == 0 and not await is_still_valid(house, caller):
+                return
+            yield ServerSentEvent(id=str(number), event="status", data=_status(await readings.read(house), house))
+            for event in house.desk.live.after(reported):
+                reported = event.number
+                yield ServerSentEvent(event="worker", data=_report(event))
+            for change in await _block_changes(house):
+                if change.id not in told:
+                    told.add(change.id)
+                    yield ServerSentEvent(event="block", data=_change(change))
+            await _look(watch, house)
+            for place, changed in watch.after(seen):
+                seen = place
+                yield ServerSentEvent(event="fleet", raw_data=changed)
+            for notice in reader.take_notices():
+                yield ServerSentEvent(event=notice, data={})
+            if number % OVERVIEW_EVERY == 1 and (overview := await _overview(request, house)) is not None:
+                yield ServerSentEvent(event="overview", data=overview)
+            if await stopping.pause(EVERY_S):
+                yield ServerSentEvent(event="stopping", data={})
+                return
 
 
 async def _look(watch: FleetWatch, house: House) -> None:

@@ -95,7 +95,8 @@ async def user_events(
     caller: Reader, house: TheHouse, request: Request, previews: bool = False, last_event_id: LastEventId = None
 ) -> Response:
     """All of one's own jobs as they happen: each `status`, `queue`, `progress` and `node`, and `preview` on request;
-    and one's runs: a `run` with its counts whenever one of them changes; and `wallet`, when tokens were added.
+    and one's runs: a `run` with its counts whenever one of them changes; `wallet`, when tokens were added; `effects`,
+    when something of what is offered changed; `delivery`, when one of the tenant's webhooks was sent.
 
     Begins with where the active ones stand; with `Last-Event-ID`, also those that ended since."""
     home = home_of(caller)

@@ -40,6 +40,7 @@ async def invite_user(body: InviteBody, caller: Manager, house: TheHouse, option
             tx, email=body.email, role=Role(body.role), tenant_id=home_of(caller).tenant_id
         )
         link = await credentials.make_link(tx, user, ttl_s=options.invite_ttl_s)
+    house.live.people_changed()
     return await send_or_show_link(house, user, house.links.url(link))
 
 
@@ -58,11 +59,15 @@ async def disable_user(user_id: UserId, caller: Manager, house: TheHouse) -> Use
     if user_id == caller.user_id:
         raise Forbidden("You cannot disable yourself. Ask another admin.")
     async with house.control_tx() as tx:
-        return UserView.model_validate(await tenants.disable_user(tx, user_id, within=home_of(caller).tenant_id))
+        user = await tenants.disable_user(tx, user_id, within=home_of(caller).tenant_id)
+    house.live.people_changed()
+    return UserView.model_validate(user)
 
 
 @router.post("/{user_id}/enable")
 async def enable_user(user_id: UserId, caller: Manager, house: TheHouse) -> UserView:
     """Active again, or invited again if they never chose a password: then send a new link."""
     async with house.control_tx() as tx:
-        return UserView.model_validate(await tenants.enable_user(tx, user_id, within=home_of(caller).tenant_id))
+        user = await tenants.enable_user(tx, user_id, within=home_of(caller).tenant_id)
+    house.live.people_changed()
+    return UserView.model_validate(user)
