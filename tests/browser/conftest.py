@@ -17,8 +17,9 @@ from uuid import uuid4
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
 
+from comfyfleet.demo.catalogue import CATALOGUE
 from tests.server import ServerProcess, free_port, server_process
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +31,8 @@ DEMO, OPERATOR = "demo@localhost", "operator@localhost"
 PASSWORD = "correct horse battery staple"
 # A name that is not this machine's, as on an office network; it leads here all the same.
 LAN_NAME = "fleet.test"
+STREAMS = ("/api/events", "/api/admin/live")
+POLL_S = 2  # where there is no stream
 # One that ends may set off another.
 SETTLED = """async () => {
     const moving = () => document.getAnimations()
@@ -84,6 +87,19 @@ def until(page: Page, condition: Callable[[], object], within_s: float = 20) -> 
         page.wait_for_timeout(50)
 
 
+class Asked:
+    """What a page asks the server for, from now on; the stream itself does not count."""
+
+    def __init__(self, page: Page) -> None:
+        self.paths: list[str] = []
+        page.on("request", self._note)
+
+    def _note(self, request: Request) -> None:
+        path = urlsplit(request.url).path
+        if path.startswith("/api/") and path not in STREAMS:
+            self.paths.append(path)
+
+
 @dataclass
 class Watched:
     """A page, and everything it asked for and complained about."""
@@ -101,6 +117,13 @@ class Watched:
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.complaints.append(f"{message.type}: {message.text}")
+
+    def goto_and_listen(self, url: str) -> None:
+        """Until the page is told what happens, and has nothing more to ask."""
+        with self.page.expect_response(lambda answer: urlsplit(answer.url).path in STREAMS):
+            self.page.goto(url)
+        self.page.wait_for_load_state("load")
+        self.page.wait_for_timeout(1_000)
 
     def picture(self, name: str) -> None:
         PICTURES.mkdir(exist_ok=True)
@@ -232,6 +255,11 @@ class Studio:
         self.asking("/api/admin/effects", slug=slug, workflow=slug, **{"credits_cost": 2, **effect})
         self.asking(f"/api/admin/effects/{slug}/publish")
         return slug
+
+    def wait_for_previews(self) -> None:
+        """A fleet that has just started draws them, and each is an action that is told."""
+        while any(self.asking(f"/api/admin/effects/{each.slug}", "GET")["preview_url"] is None for each in CATALOGUE):
+            time.sleep(0.1)
 
     def order(self, effect: str, key: str = "", **properties: Any) -> str:
         """A job of the demo's user, by the API as a studio would."""

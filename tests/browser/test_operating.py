@@ -16,7 +16,19 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import DEMO, OPERATOR, PASSWORD, SETTLED, Studio, Watched, a_page, fresh, go
+from tests.browser.conftest import (
+    DEMO,
+    OPERATOR,
+    PASSWORD,
+    POLL_S,
+    SETTLED,
+    Asked,
+    Studio,
+    Watched,
+    a_page,
+    fresh,
+    go,
+)
 from tests.engines import an_engine_process
 from tests.server import environment, server_process
 
@@ -209,6 +221,40 @@ def test_without_its_stream_the_console_asks_every_two_seconds(operator: Watched
     studio.asking(f"/api/admin/workers/{seen}/revoke")
     expect(join_late).to_contain_text("revoked")
     operator.require_calm(but=("ERR_FAILED",))
+
+
+def test_with_its_stream_the_console_is_told_what_others_do_and_asks_for_nothing(
+    operator: Watched, studio: Studio
+) -> None:
+    page, slug, fleet = operator.page, fresh("told"), fresh("told")
+    studio.wait_for_previews()
+    # The first to listen after a while is told that something happened before.
+    operator.goto_and_listen(f"{studio.url}/console")
+    for path in ("tenants", "audit-log", "effects", "fleets"):
+        operator.goto_and_listen(f"{studio.url}/console/{path}")
+        asked = Asked(page)
+        page.wait_for_timeout(POLL_S * 1500)
+        assert asked.paths == [], path
+    go(page, "Fleets")
+    studio.asking("/api/admin/fleets", slug=fleet, stage="x")
+    expect(page.get_by_role("table", name="Fleets")).to_contain_text(fleet)
+    go(page, "Audit log")
+    done = page.get_by_role("row").filter(has_text="fleet: create").filter(has_text=fleet)
+    expect(done).to_be_visible()
+    go(page, "Tenants")
+    # From a terminal, in a process that tells the server nothing.
+    studio.server.command("tenant", "create", slug)
+    page.get_by_role("link", name=slug, exact=True).click()
+    expect(page.get_by_text("Nobody yet")).to_be_visible()
+    tenant = next(each for each in studio.asking("/api/admin/tenants", "GET")["tenants"] if each["slug"] == slug)
+    made = studio.asking(f"/api/admin/tenants/{tenant['id']}/users", email=f"ada@{slug}.test")
+    row = page.get_by_role("row").filter(has_text=f"ada@{slug}.test")
+    expect(row).to_contain_text("invited")
+    # What they do themselves is told as well.
+    chosen = {"token": made["link"].partition("#token=")[2], "password": PASSWORD}
+    httpx2.post(f"{studio.server.url}/api/auth/password", json=chosen).raise_for_status()
+    expect(row).to_contain_text("active")
+    operator.require_calm()
 
 
 def test_a_worker_that_failed_is_kept_away_until_its_block_is_lifted(operator: Watched, studio: Studio) -> None:

@@ -4,17 +4,15 @@ import base64
 import io
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Page, Request, Route, expect
 
-from tests.browser.conftest import Studio, Watched, until
+from tests.browser.conftest import POLL_S, Asked, Studio, Watched, fresh, until
 from tests.made_media import a_picture
 
 JOB_WITHIN_MS = 90_000
-POLL_S = 2
 STREAM = "/api/events"
 
 
@@ -30,19 +28,6 @@ def a_slow_one(seconds: float, *, steps: int = 8, previews: bool = True) -> dict
 def start(page: Page) -> None:
     page.get_by_role("button", name="Start").click()
     expect(page).to_have_url(re.compile("/jobs/"))
-
-
-class Asked:
-    """What a page asks the server for, from now on; the stream itself does not count."""
-
-    def __init__(self, page: Page) -> None:
-        self.paths: list[str] = []
-        page.on("request", self._note)
-
-    def _note(self, request: Request) -> None:
-        path = urlsplit(request.url).path
-        if path.startswith("/api/") and path != STREAM:
-            self.paths.append(path)
 
 
 def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: Watched) -> None:
@@ -163,6 +148,36 @@ def test_while_the_stream_is_up_nobody_asks_and_where_it_is_down_every_two_secon
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("It was stopped before it was done.")).to_be_visible(timeout=JOB_WITHIN_MS)
     demo.require_calm(but=("ERR_",))
+
+
+def test_what_is_offered_is_told_as_it_changes(studio: Studio, demo: Watched) -> None:
+    page, name = demo.page, fresh("Comes and goes")
+    slug = studio.offer("comes-and-goes", a_slow_one(0.2), name=name)
+    studio.wait_for_previews()
+    # The first to listen after a while is told that something happened before.
+    for _ in range(2):
+        demo.goto_and_listen(studio.url)
+    card = page.get_by_role("link").filter(has_text=name)
+    expect(card).to_be_visible()
+    asked = Asked(page)
+    page.wait_for_timeout(2 * POLL_S * 1000)
+    assert [path for path in asked.paths if not path.startswith("/api/wallet")] == []
+    studio.asking(f"/api/admin/effects/{slug}/unpublish")
+    expect(card).to_have_count(0)
+    studio.asking(f"/api/admin/effects/{slug}/publish")
+    card.click()
+    # Whoever fills in its form sees it, too, and loses nothing.
+    page.get_by_label("A new one each time").uncheck()
+    seed = page.get_by_label("Seed", exact=True)
+    seed.fill("77")
+    studio.asking(f"/api/admin/effects/{slug}", "PATCH", credits_cost=7)
+    expect(page.get_by_role("button", name="Start")).to_contain_text("7 tokens")
+    studio.asking(f"/api/admin/effects/{slug}/unpublish")
+    expect(page.get_by_role("alert")).to_contain_text("This effect is no longer offered.")
+    studio.asking(f"/api/admin/effects/{slug}/publish")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(seed).to_have_value("77")
+    demo.require_calm(but=("404",))
 
 
 def one_a_page(route: Route) -> None:

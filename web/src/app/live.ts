@@ -215,6 +215,14 @@ export function useSoon(act: () => Promise<unknown>, afterMs: number): () => voi
   return soon;
 }
 
+// However many notices come at once.
+const NOTICED_MS = 250;
+
+/** Notices carry nothing: what they are about is read again. */
+export function useNotice(name: string, read: () => Promise<unknown>, afterMs: number = NOTICED_MS): void {
+  useLive(name, useSoon(read, afterMs));
+}
+
 export function usePreviews(areWanted: boolean): void {
   useEffect(() => (areWanted ? live.wantPreviews() : undefined), [areWanted]);
 }

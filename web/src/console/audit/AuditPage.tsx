@@ -8,7 +8,7 @@ import { PageHead } from "@/parts/PageHead";
 import { Marked } from "../parts/Marked";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { useAllTenants } from "../parts/choices";
-import { UNTOLD_MS, usePages } from "../parts/reading";
+import { useFresh, useFreshTenants, usePages } from "../parts/reading";
 import { detailText } from "./detail";
 
 const actionColumns = (slugs: Map<string, string>): Column<ActionView>[] => [
@@ -47,7 +47,8 @@ function Actions() {
   const found = usePages(["audit", tenant], async (cursor) => {
     const { data } = await adminGetAuditLog({ query: { limit: 50, cursor, tenant_id: tenant ?? undefined }, throwOnError: true });
     return { rows: data.actions, next: data.next_cursor };
-  }, UNTOLD_MS);
+  });
+  useFreshTenants("audit");
   const columns = useMemo(() => actionColumns(new Map(tenants.data?.map((each) => [each.id, each.slug]))), [tenants.data]);
   return (
     <>
@@ -61,6 +62,7 @@ function WorkerEvents() {
   const found = usePages(["worker-events"], async (cursor) => {
     const { data } = await adminGetWorkerEvents({ query: { limit: 50, cursor }, throwOnError: true });
     return { rows: data.events, next: data.next_cursor };
-  }, UNTOLD_MS);
+  });
+  useFresh("worker-events");
   return <Listing label="Worker events" columns={EVENTS} rows={found.rows} keyOf={(row) => `${row.at}:${row.event}:${row.dispatch_id ?? row.worker_id ?? ""}`} problem={found.error} again={() => void found.refetch()} more={moreOf(found)} empty={<EmptyState icon={IconHistory} title="Nothing yet" />} />;
 }

@@ -1,33 +1,33 @@
 /** How pages of the console read, stay fresh, and change something. */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
-import { useLive, usePolling, useSoon } from "@/app/live";
+import { useLive, useNotice, usePolling, useSoon } from "@/app/live";
 import { queries } from "@/app/queries";
 import type { OverviewView } from "@/client";
 
 const CONSOLE = "console";
 const FRESH_AGAIN_MS = 2_000;
-/** Of what the stream says nothing: credits, users, who did what. */
-export const UNTOLD_MS = 5_000;
 
 export const keyOf = (...key: unknown[]) => [CONSOLE, ...key];
 
-/** `everyMs`: how often it is read although the stream is up. */
-export function useRead<T>(key: unknown[], read: () => Promise<{ data: T }>, { enabled = true, everyMs = false }: { enabled?: boolean; everyMs?: number | false } = {}) {
-  const polling = usePolling() || everyMs;
-  return useQuery({ queryKey: keyOf(...key), queryFn: async () => (await read()).data, refetchInterval: polling, enabled });
+/** What somebody else asks for just now is not asked for once more. */
+const readAgain = (key: unknown[]) => queries.invalidateQueries({ queryKey: keyOf(...key) }, { cancelRefetch: false });
+
+export function useRead<T>(key: unknown[], read: () => Promise<{ data: T }>, { enabled = true }: { enabled?: boolean } = {}) {
+  useNotice("actions", () => readAgain(key));
+  return useQuery({ queryKey: keyOf(...key), queryFn: async () => (await read()).data, refetchInterval: usePolling(), enabled });
 }
 
 export type PageOf<T> = { rows: T[]; next: string | null };
 
-export function usePages<T, P extends PageOf<T> = PageOf<T>>(key: unknown[], read: (cursor: string | undefined) => Promise<P & PageOf<T>>, everyMs: number | false = false) {
-  const polling = usePolling() || everyMs;
+export function usePages<T, P extends PageOf<T> = PageOf<T>>(key: unknown[], read: (cursor: string | undefined) => Promise<P & PageOf<T>>) {
+  useNotice("actions", () => readAgain(key));
   const found = useInfiniteQuery({
     queryKey: keyOf(...key),
     queryFn: ({ pageParam }) => read(pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next ?? undefined,
-    refetchInterval: polling,
+    refetchInterval: usePolling(),
   });
   return { ...found, rows: found.data?.pages.flatMap((page) => page.rows) };
 }
@@ -35,14 +35,19 @@ export function usePages<T, P extends PageOf<T> = PageOf<T>>(key: unknown[], rea
 /** The stream says that something moved in the fleet: read again, but not for each of a hundred leases a second. */
 export function useFresh(...key: unknown[]): void {
   const waiting = useRef<string | undefined>(undefined);
-  const readAgain = useSoon(() => queries.invalidateQueries({ queryKey: keyOf(...key) }), FRESH_AGAIN_MS);
-  useLive("fleet", readAgain);
+  const moved = useSoon(() => readAgain(key), FRESH_AGAIN_MS);
+  useLive("fleet", moved);
   // Jobs come and are cancelled without any lease: what waits tells of them.
   useLive<OverviewView>("overview", ({ workflows }) => {
     const now = workflows.map((each) => `${each.workflow}:${each.queued}:${each.running}:${each.waits_because}`).join();
-    if (waiting.current !== undefined && waiting.current !== now) readAgain();
+    if (waiting.current !== undefined && waiting.current !== now) moved();
     waiting.current = now;
   });
+}
+
+/** Tenants' users and wallets, which others change than operators. */
+export function useFreshTenants(...key: unknown[]): void {
+  useNotice("tenants", () => readAgain(key), FRESH_AGAIN_MS);
 }
 
 export const refresh = () => queries.invalidateQueries({ queryKey: [CONSOLE] });

@@ -14,13 +14,13 @@ import { FormAction } from "../parts/Fields";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { NotYet } from "@/parts/NotYet";
 import { Panel } from "../parts/Panel";
-import { then, UNTOLD_MS, usePages, useRead } from "../parts/reading";
+import { then, useFreshTenants, usePages, useRead } from "../parts/reading";
 import { ShownOnce } from "../parts/ShownOnce";
 import { UserWallet } from "./UserWallet";
 
 export function TenantPage() {
   const { tenantId = "" } = useParams({ strict: false });
-  const found = useRead(["tenant", tenantId], () => adminGetTenant({ path: { tenant_id: tenantId }, throwOnError: true }), { everyMs: UNTOLD_MS });
+  const found = useRead(["tenant", tenantId], () => adminGetTenant({ path: { tenant_id: tenantId }, throwOnError: true }));
   return (
     <>
       <PageHead title={found.data?.name ?? "Tenant"} text={found.data && <span className="mono">{found.data.slug}</span>}>{found.data && <Actions tenant={found.data} />}</PageHead>
@@ -60,7 +60,8 @@ function Tenant({ tenant }: { tenant: TenantView }) {
   const users = usePages(["tenant-users", tenant.id], async (cursor) => {
     const { data } = await adminGetTenantUsers({ path: { tenant_id: tenant.id }, query: { limit: 100, cursor }, throwOnError: true });
     return { rows: data.users, next: data.next_cursor };
-  }, UNTOLD_MS);
+  });
+  useFreshTenants("tenant-users", tenant.id);
   const columns: Column<UserView>[] = [
     { name: "User", cell: (row) => <Text fw={550} size="sm">{row.email}</Text> },
     { name: "Role", cell: (row) => row.role },

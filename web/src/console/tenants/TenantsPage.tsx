@@ -10,7 +10,7 @@ import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { FormAction } from "../parts/Fields";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
-import { UNTOLD_MS, usePages } from "../parts/reading";
+import { usePages } from "../parts/reading";
 
 const COLUMNS: Column<TenantView>[] = [
   {
@@ -32,7 +32,7 @@ export function TenantsPage() {
   const found = usePages(["tenants"], async (cursor) => {
     const { data } = await adminGetTenants({ query: { limit: 100, cursor }, throwOnError: true });
     return { rows: data.tenants, next: data.next_cursor };
-  }, UNTOLD_MS);
+  });
   return (
     <>
       <PageHead title="Tenants" text="Whose jobs run here. A weight of two is twice the share when the fleet is full."><NewTenant /></PageHead>

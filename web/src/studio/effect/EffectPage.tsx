@@ -3,6 +3,7 @@ import { IconMoodEmpty } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { faultOf } from "@/app/errors";
+import { useNotice, usePolling } from "@/app/live";
 import type { OfferView } from "@/client";
 import { getOfferOptions } from "@/client/@tanstack/react-query.gen";
 import { BackLink } from "@/parts/BackLink";
@@ -16,20 +17,20 @@ import { durationText } from "@/parts/amounts";
 import classes from "./EffectPage.module.css";
 import { OrderForm } from "./OrderForm";
 
-const AGAIN_MS = 3_000;
-
 export function EffectPage() {
   const { slug = "" } = useParams({ strict: false });
+  const polling = usePolling();
   const offer = useQuery({
     ...getOfferOptions({ path: { effect_slug: slug } }),
     refetchOnMount: "always",
-    // Whoever waits for it to run again is told by nobody else: the stream tells of jobs.
-    refetchInterval: ({ state }) => (state.data && state.data.unavailable_because !== null ? AGAIN_MS : false),
+    // Only for whoever waits for it: each reading brings another URL of its preview.
+    refetchInterval: ({ state }) => (state.data && state.data.unavailable_because !== null ? polling : false),
   });
-  // Once it was there, the form stays: somebody may be filling it in. Ordering says it if the effect is gone.
-  if (offer.data) return <Effect effect={offer.data} />;
+  useNotice("effects", () => offer.refetch());
+  // Once it was there, the form stays: somebody may be filling it in.
+  if (offer.data) return <Effect effect={offer.data} gone={isGone(offer.error) ? offer.error : null} />;
   if (offer.isError) {
-    return faultOf(offer.error).code === "not_found" ? (
+    return isGone(offer.error) ? (
       <EmptyState icon={IconMoodEmpty} title="This effect is not offered" text="It may have been taken back, or the link is not complete.">
         <Anchor component={Link} to="/">See all effects</Anchor>
       </EmptyState>
@@ -47,14 +48,16 @@ export function EffectPage() {
   );
 }
 
-function Effect({ effect }: { effect: OfferView }) {
+const isGone = (problem: unknown) => faultOf(problem).code === "not_found";
+
+function Effect({ effect, gone }: { effect: OfferView; gone: unknown }) {
   return (
     <>
       <BackLink to="/">All effects</BackLink>
       <PageHead title={effect.name} text={effect.description} />
       <Grid gap="xl">
         <Grid.Col span={{ base: 12, md: 6 }} order={{ base: 2, md: 1 }}>
-          <OrderForm key={effect.slug} effect={effect} />
+          <OrderForm key={effect.slug} effect={effect} gone={gone} />
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 6 }} order={{ base: 1, md: 2 }}>
           <Stack className={classes.aside}>

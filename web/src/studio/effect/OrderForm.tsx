@@ -24,7 +24,8 @@ function changed<T>(known: Record<string, T>, name: string, value: T | undefined
   return Object.fromEntries(value === undefined ? others : [...others, [name, value]]);
 }
 
-export function OrderForm({ effect }: { effect: OfferView }) {
+/** `gone`: why it is not offered any more. Said and not forbidden: it may come back. */
+export function OrderForm({ effect, gone }: { effect: OfferView; gone: unknown }) {
   const installation = useInstallation();
   const navigate = useNavigate();
   const [values, setValues] = useState(() => recallForm(effect.slug, effect.properties));
@@ -100,6 +101,7 @@ export function OrderForm({ effect }: { effect: OfferView }) {
             {wasStopped ? <Text size="sm" role="status">{sentenceOf(order.error)}</Text> : <OrderProblem problem={order.error} isAnsweredSince={wallet.dataUpdatedAt > failedAt} again={start} />}
           </InSight>
         )}
+        {gone !== null && !busy && !order.isError && <OrderProblem problem={gone} again={start} />}
         {isShort && !busy && !order.isError && <Short price={effect.credits_cost} balance={wallet.data?.balance ?? 0} />}
         {busy && <Going stage={order.stage} stop={order.stop} />}
         <LeaveQuestion uploading={order.stage.name === "sending" || order.stage.name === "checking"} />

@@ -1,6 +1,7 @@
 import { Button, SimpleGrid, Skeleton, Stack } from "@mantine/core";
 import { IconPhotoPlus } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { useNotice, usePolling } from "@/app/live";
 import { getOffersInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
@@ -10,21 +11,19 @@ import { EffectCard } from "./EffectCard";
 
 // Preview URLs live for some minutes; a gallery that was left open shows them anew.
 const FRESH_MS = 5 * 60_000;
-const DRAWING_MS = 2_000;
-const DRAWING_LOOKS_MAX = 40;
 
 export function GalleryPage() {
+  const polling = usePolling();
   const offers = useInfiniteQuery({
     ...getOffersInfiniteOptions({ query: { limit: 50 } }),
     initialPageParam: {},
     getNextPageParam: (page) => (page.next_cursor ? { query: { cursor: page.next_cursor } } : undefined),
     staleTime: FRESH_MS,
-    // A fleet that has just started draws its previews while somebody looks already.
-    refetchInterval: ({ state }) => {
-      const lacking = state.data?.pages.some((page) => page.effects.some((each) => each.preview_url === null)) ?? false;
-      return lacking && state.dataUpdateCount < DRAWING_LOOKS_MAX ? DRAWING_MS : FRESH_MS;
-    },
+    // Each reading brings other URLs of the same previews: not every two seconds, but for those that are missing.
+    refetchInterval: ({ state }) => (state.data?.pages.some((page) => page.effects.some((each) => each.preview_url === null)) && polling) || FRESH_MS,
   });
+  // A fleet that has just started draws its previews while somebody looks already; and effects come and go.
+  useNotice("effects", () => offers.refetch());
   const effects = offers.data?.pages.flatMap((page) => page.effects) ?? [];
   return (
     <>

@@ -2,6 +2,7 @@ import { Button, Text, Title } from "@mantine/core";
 import { IconMailbox } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { useNotice, usePolling } from "@/app/live";
 import type { DeliveryView } from "@/client";
 import { getDeliveriesInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
@@ -11,17 +12,16 @@ import { StatusBadge } from "@/parts/StatusBadge";
 import { DeliveryStory } from "./DeliveryStory";
 import classes from "./Webhooks.module.css";
 
-// Deliveries are not on the stream: one that is still tried is asked for now and then.
-const AGAIN_MS = 3_000;
-
 export function Deliveries({ endpointId }: { endpointId: string }) {
   const [chosen, setChosen] = useState<string | null>(null);
+  const polling = usePolling();
   const found = useInfiniteQuery({
     ...getDeliveriesInfiniteOptions({ path: { endpoint_id: endpointId }, query: { limit: 50 } }),
     initialPageParam: { path: { endpoint_id: endpointId } },
     getNextPageParam: (page) => (page.next_cursor ? { path: { endpoint_id: endpointId }, query: { cursor: page.next_cursor } } : undefined),
-    refetchInterval: ({ state }) => (state.data?.pages[0]?.deliveries.some((each) => each.ended_at === null) ? AGAIN_MS : false),
+    refetchInterval: ({ state }) => (state.data?.pages[0]?.deliveries.some((each) => each.ended_at === null) ? polling : false),
   });
+  useNotice("delivery", () => found.refetch());
   return (
     <>
       <Title order={2} mt="lg" mb="sm">Deliveries</Title>

@@ -1,6 +1,7 @@
 import { Button, Code, Drawer, Group, Stack, Text, Title } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNotice, usePolling } from "@/app/live";
 import { replayDelivery } from "@/client";
 import { getDeliveryOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
@@ -19,7 +20,9 @@ export function DeliveryStory({ deliveryId, close, changed }: { deliveryId: stri
 
 function Story({ deliveryId, changed }: { deliveryId: string; changed: () => void }) {
   const path = { delivery_id: deliveryId };
-  const found = useQuery({ ...getDeliveryOptions({ path }), refetchInterval: ({ state }) => (state.data?.delivery.ended_at === null ? 2_000 : false) });
+  const polling = usePolling();
+  const found = useQuery({ ...getDeliveryOptions({ path }), refetchInterval: ({ state }) => (state.data?.delivery.ended_at === null ? polling : false) });
+  useNotice("delivery", () => found.refetch());
   const replay = useMutation({
     mutationFn: () => replayDelivery({ path, throwOnError: true }),
     onSuccess: () => { void found.refetch(); changed(); tellDone("It will be sent again."); },
