@@ -49,7 +49,8 @@ class Transfer:
                 await asyncio.to_thread(landing.keep)
                 return landing.weighed()
             finally:
-                await asyncio.to_thread(landing.close)
+                # Even for a caller who is cut off a second time, as all are when the process ends.
+                await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, landing.close))
         except TimeoutError:
             raise self._late(url, "give") from None
         except OSError as error:
