@@ -125,7 +125,7 @@ def make_something(page: Page, url: str, folder: Path) -> dict[str, str]:
     found["run"] = page.request.get(f"{url}/api/pipeline-runs").json()["runs"][0]["id"]
     found["gate"] = stand_at_a_gate(page, url)
     found["endpoint"] = an_endpoint(page, url)
-    found["cancelled"] = cancelled(page, url)
+    found["cancelled"] = cancelled(page, url, folder / "a city.mp4")
     found["failed"] = failed(page, url, folder / "a lake.png")
     # Two before it: it waits, and then it is made, while its pictures are taken.
     for _ in range(3):
@@ -149,8 +149,9 @@ def begun(page: Page, url: str, effect: str, file: Path | None = None) -> str:
     return page.url.rpartition("/")[2]
 
 
-def cancelled(page: Page, url: str) -> str:
-    job_id = begun(page, url, "paint")
+def cancelled(page: Page, url: str, file: Path) -> str:
+    """A film: a picture is done before anybody has pressed the button."""
+    job_id = begun(page, url, "painted-film", file)
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Try again").wait_for(timeout=DRAWN_WITHIN_MS)
     return job_id

@@ -297,7 +297,6 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
         "GET_TOKENS_TEXT": "Ask Mira at the front desk.",
         "GET_TOKENS_URL": "https://shop.example/tokens",
         "WEBHOOK_NETWORKS": '["127.0.0.0/8"]',
-        "LEASE_TTL_S": "15",  # a worker hears of a cancelled job with its next heartbeat, a third of it later
     }
     engine_port = str(free_port())
     started = ("--engine", "--engine-port", engine_port)

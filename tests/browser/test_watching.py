@@ -145,8 +145,9 @@ def test_while_the_stream_is_up_nobody_asks_and_where_it_is_down_every_two_secon
     page.wait_for_timeout(2 * POLL_S * 1000)
     assert told.paths.count(job) <= 1, told.paths
     assert percent.inner_text() != before
+    # Its worker hears of it with the next step that it reports, long before its next heartbeat.
     page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("It was stopped before it was done.")).to_be_visible(timeout=JOB_WITHIN_MS)
+    expect(page.get_by_text("It was stopped before it was done.")).to_be_visible()
     demo.require_calm(but=("ERR_",))
 
 

@@ -36,7 +36,7 @@ async def test_a_lost_lease_stops_the_job_and_nothing_is_uploaded(plant: Plant, 
     assert [row["reason"] for row in plant.attempts(job)] == ["a test took them"]
 
 
-async def test_a_cancel_is_heard_with_the_next_heartbeat_and_acknowledged(plant: Plant, tmp_path: Path) -> None:
+async def test_a_cancel_is_heard_while_it_runs_and_acknowledged(plant: Plant, tmp_path: Path) -> None:
     async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url):
         job = await asyncio.to_thread(plant.order, "draw", **LONG)
         await eventually(lambda: engine.engine.queue.snapshot()[0], "it runs")

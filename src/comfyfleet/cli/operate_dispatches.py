@@ -110,7 +110,9 @@ def cancel(dispatch_id: Id, as_json: AsJson = False) -> None:
 
     found = in_house(work)
     told = found.status is DispatchStatus.LEASED
-    sentence = "Its worker will be told with the next heartbeat." if told else f"Dispatch {found.id} is {found.status}."
+    sentence = (
+        "Its worker is told with its next report or heartbeat." if told else f"Dispatch {found.id} is {found.status}."
+    )
     print_one(found, as_json=as_json, sentence=sentence)
 
 

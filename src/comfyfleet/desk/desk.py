@@ -27,6 +27,7 @@ from comfyfleet.dispatch import (
     Extended,
     Floors,
     Grant,
+    HeldLease,
     Holder,
     LeaseProof,
     LeaseSigner,
@@ -72,7 +73,7 @@ class Desk:
             on_called=lambda loop, pool: self.on_called(loop, pool),
         )
         self._chores: list[asyncio.Task[None]] = []
-        self._held: dict[tuple[DispatchId, Secret, Holder], float] = {}
+        self._held: dict[tuple[DispatchId, Secret, Holder], tuple[HeldLease, float]] = {}
         # Whoever settles wants to know that there is something to settle.
         self.on_finished: Callable[[], None] = lambda: None
         # A replica that leaves upkeep to others calls; whoever does upkeep hears it.
@@ -137,18 +138,19 @@ class Desk:
         self.on_finished()
         return ended
 
-    async def holds(self, proof: LeaseProof) -> bool:
-        """Does this lease stand? Remembered for a moment: reports on a job come many times a second."""
+    async def held(self, proof: LeaseProof) -> HeldLease | None:
+        """The lease, if it stands. Remembered for a moment: reports on a job come many times a second."""
         key = (proof.dispatch_id, proof.token, proof.holder)
-        if self._held.get(key, 0.0) > time.monotonic():
-            return True
+        known, until = self._held.get(key, (None, 0.0))
+        if until > time.monotonic():
+            return known
         async with self._central.control_tx(read_only=True) as tx:
-            held = bool(await dispatch.read_leases(tx, [proof]))
-        if held:
+            found = (await dispatch.read_leases(tx, [proof])).get(proof.dispatch_id)
+        if found is not None:
             if len(self._held) >= HELD_MAX:
                 self._held.clear()
-            self._held[key] = time.monotonic() + HELD_S
-        return held
+            self._held[key] = found, time.monotonic() + HELD_S
+        return found
 
     def somebody_waits_for(self, lane: LaneId, *, but: WorkerId) -> bool:
         """Does another worker stand idle here that could run this?"""
@@ -165,6 +167,12 @@ class Desk:
         """Leases that were taken from their worker."""
         self.came_back([each.lane for each in ended if each.lane is not None])
         self.on_finished()
+
+    def cancelled(self, dispatch_id: DispatchId) -> None:
+        """Its worker hears of it with its next report here; at other replicas, when they have forgotten what they knew,
+        and everywhere with its next heartbeat."""
+        for key in [key for key in self._held if key[0] == dispatch_id]:
+            del self._held[key]
 
     def worker_changed(self, worker_id: str) -> None:
         """Whatever is remembered of it, here and at other replicas, is out of date."""

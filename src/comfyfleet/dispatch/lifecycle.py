@@ -36,7 +36,7 @@ DISPATCH = Lifecycle(
         (L, DispatchEvent.FAIL): DispatchStatus.FAILED,
         (Q, DispatchEvent.FAIL): DispatchStatus.FAILED,
         (D, DispatchEvent.FAIL): DispatchStatus.FAILED,
-        # A leased one is cancelled by its worker, which is told with the next heartbeat.
+        # A leased one is cancelled by its worker, which is told with what it says next.
         (L, DispatchEvent.CANCEL): DispatchStatus.CANCELLED,
         (Q, DispatchEvent.CANCEL): DispatchStatus.CANCELLED,
         (D, DispatchEvent.CANCEL): DispatchStatus.CANCELLED,

@@ -24,6 +24,7 @@ class HeldLease:
     tenant_id: TenantId
     epoch: int
     nonce: str
+    cancel_requested: bool
 
 
 async def read_leases(tx: ControlTx, proofs: Sequence[LeaseProof]) -> dict[DispatchId, HeldLease]:
@@ -31,7 +32,10 @@ async def read_leases(tx: ControlTx, proofs: Sequence[LeaseProof]) -> dict[Dispa
     if not proofs:
         return {}
     rows = await tx.all(sql.held_leases(), rows=batch([lease_key(proof) for proof in proofs]))
-    return {row.id: HeldLease(row.id, row.tenant_id, row.epoch, row.nonce) for row in rows}
+    return {
+        row.id: HeldLease(row.id, row.tenant_id, row.epoch, row.nonce, row.cancel_requested_at is not None)
+        for row in rows
+    }
 
 
 async def workers_with_leases(tx: ControlTx, worker_ids: Sequence[WorkerId]) -> set[WorkerId]:

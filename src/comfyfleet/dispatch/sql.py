@@ -82,7 +82,7 @@ def workers_with_leases() -> sa.Select[Any]:
 def held_leases() -> sa.Select[Any]:
     b = batch_rows("b", LEASE_KEY)
     return (
-        sa.select(d.c.id, d.c.tenant_id, d.c.epoch, a.c.nonce)
+        sa.select(d.c.id, d.c.tenant_id, d.c.epoch, d.c.cancel_requested_at, a.c.nonce)
         .select_from(b)
         .join(d, sa.and_(*_held(b)))
         .join(a, sa.and_(a.c.dispatch_id == d.c.id, a.c.epoch == d.c.epoch))

@@ -282,7 +282,9 @@ class Events(Request):
 
 
 class EventsReply(Struct, kw_only=True):
-    """`lost`: leases that are no longer the worker's; what it said of them is left out, the rest is taken."""
+    """`lost`: leases that are no longer the worker's; what it said of them is left out, the rest is taken.
+    `cancel_requested`: as in the reply to a heartbeat, and often sooner."""
 
     accepted: int
     lost: list[UUID] = []
+    cancel_requested: list[UUID] = []

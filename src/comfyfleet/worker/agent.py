@@ -81,10 +81,11 @@ class Agent:
         control = ControlClient(session)
         control.on_refused = self._refused.set
         transfer = Transfer(base_url=settings.control_plane_url)
+        book = LeaseBook()
         self._tools = Tools(
             control=control,
             journal=Journal(self.home),
-            book=LeaseBook(),
+            book=book,
             servers=Servers(
                 connectors,
                 self.telemetry,
@@ -98,7 +99,7 @@ class Agent:
             cache=AssetCache(self.home / "assets", bytes_max=settings.asset_cache_bytes, transfer=transfer),
             transfer=transfer,
             folders=WorkFolders(self.home / "jobs"),
-            reporter=Reporter(control),
+            reporter=Reporter(control, on_cancel=lambda each: book.tell(each, Word.CANCEL)),
             telemetry=self.telemetry,
         )
         self._under_way = UnderWay(self._tools, on_superseded=self._on_superseded)

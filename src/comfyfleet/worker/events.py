@@ -6,6 +6,7 @@ They are hints for people: one that cannot be sent is left out, never kept, and 
 import asyncio
 import base64
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -38,6 +39,7 @@ class _Waiting:
 @dataclass(slots=True)
 class Reporter:
     client: ControlClient
+    on_cancel: Callable[[UUID], None]
     _waiting: dict[tuple[UUID, str, int], _Waiting] = field(default_factory=dict)
     _awake: asyncio.Event = field(default_factory=asyncio.Event)
     _number: int = 0
@@ -96,10 +98,12 @@ class Reporter:
             each.event.ago_seconds = min(3600.0, max(0.0, now - each.at))
         said = wire.Events(worker_id=self.client.session.worker_id, events=[each.event for each in batch])
         try:
-            await self.client.events(said)
+            reply = await self.client.events(said)
         except FleetError as problem:
             log.info("events.not_taken", count=len(batch), problem=problem.code)
             return False
+        for dispatch_id in reply.cancel_requested:
+            self.on_cancel(dispatch_id)
         return True
 
     def _put(self, lease: wire.LeaseProof, kind: Any, data: dict[str, Any], *, replaces: bool = True) -> None:

@@ -12,10 +12,10 @@ from comfyfleet import fleet
 from comfyfleet.dispatch.heartbeat import ASKED_BACK_MAX
 from comfyfleet.fleet import FleetRules, WorkerEvent
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import JobId, TenantId, new_id
+from comfyfleet.kernel.ids import DispatchId, JobId, TenantId, new_id
 from comfyfleet.storage import object_key
 from tests.api.worker.conftest import WORKER, HttpWorker, Yard
-from tests.builders import a_workflow
+from tests.builders import a_workflow, an_operator_key
 from tests.conftest import ManualClock
 
 
@@ -241,6 +241,24 @@ async def test_a_cancellation_is_told_with_the_next_heartbeat(yard: Yard) -> Non
     assert (await worker.say("heartbeat", **lease_of(job)))["leases"][0]["cancel_requested"]
     ended = await worker.say("fail", **lease_of(job), error_class="cancelled", error="stopped")
     assert ended["status"] == "cancelled"
+
+
+async def test_a_cancellation_is_told_with_the_next_report(yard: Yard) -> None:
+    """Of another job's report as little as before it."""
+    worker = await yard.register(max_concurrency=2)
+    unwanted, wanted = await yard.add(), await yard.add()
+    jobs = {job["dispatch_id"]: job for job in [await worker.poll(max_concurrency=2) for _ in range(2)]}
+
+    async def report(dispatch_id: DispatchId) -> Any:
+        said = {"kind": "progress", **lease_of(jobs[str(dispatch_id)]), "data": {"fraction": 0.1}}
+        return (await worker.say("events", events=[said]))["cancel_requested"]
+
+    assert [await report(unwanted), await report(wanted)] == [[], []]
+    asked = await yard.client.post(
+        f"/api/admin/dispatches/{unwanted}/cancel", headers=await an_operator_key(yard.house)
+    )
+    assert asked.status_code == 200, asked.text
+    assert [await report(unwanted), await report(wanted)] == [[str(unwanted)], []]
 
 
 async def test_work_leased_ahead_is_asked_back_when_somebody_idles(yard: Yard) -> None:
@@ -491,7 +509,7 @@ async def test_events_of_a_lost_lease_are_left_out_and_the_rest_is_taken(yard: Y
     lost = {**mine, "dispatch_id": str(new_id()), "data": {"value": 4}}
     loose = {"kind": "log", "data": {"line": "hello"}}
     reply = await worker.say("events", events=[lost, mine, lost, loose])
-    assert reply == {"accepted": 2, "lost": [lost["dispatch_id"]]}
+    assert reply == {"accepted": 2, "lost": [lost["dispatch_id"]], "cancel_requested": []}
     assert [each.data for each in yard.house.desk.live.after(0)] == [{"value": 3}, {"line": "hello"}]
     unproved = {"kind": "log", "dispatch_id": mine["dispatch_id"]}
     assert "lease_token" in (await worker.say("events", 422, events=[unproved]))["message"]

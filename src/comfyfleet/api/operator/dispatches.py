@@ -115,6 +115,7 @@ async def cancel_dispatch(dispatch_id: DispatchId, house: TheHouse, actor: Actin
         detail = await _detail(tx, dispatch_id)
         action = Action("dispatch.cancel", str(dispatch_id), {"status": found.status})
         await audit.record_action(tx, actor, action, signer=house.chain)
+    house.desk.cancelled(dispatch_id)
     house.desk.on_finished()
     return detail
 

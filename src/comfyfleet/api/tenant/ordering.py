@@ -123,12 +123,13 @@ def wake_after(request: Request, house: House, placed: Placed, pool: str) -> Non
 
 
 async def cancel(house: House, home: Home, job_id: JobId, user_id: UserId) -> Job:
-    """Waiting: over and refunded when this returns. Running: its worker hears of it with its next heartbeat."""
+    """Waiting: over and refunded when this returns. Running: its worker hears of it with what it reports next."""
     async with house.tenant_tx(home) as tx:
         job, submission = await jobs.request_cancel(tx, job_id, user_id)
     if submission is None:
         return job
     owed = await _withdraw(house, home, submission)
+    house.desk.cancelled(DispatchId(job_id))
     if owed is not None:
         async with house.tenant_tx(home) as tx:
             applied = await pipelines.apply_settlement(tx, owed)

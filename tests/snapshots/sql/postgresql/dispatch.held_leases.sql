@@ -1,4 +1,4 @@
-SELECT ai_job_dispatches.id, ai_job_dispatches.tenant_id, ai_job_dispatches.epoch, dispatch_attempts.nonce
+SELECT ai_job_dispatches.id, ai_job_dispatches.tenant_id, ai_job_dispatches.epoch, ai_job_dispatches.cancel_requested_at, dispatch_attempts.nonce
 FROM (SELECT *
 FROM jsonb_to_recordset(CAST(%(rows)s::VARCHAR AS jsonb)) AS r(id UUID, epoch BIGINT, lease_hash TEXT, worker_id UUID, incarnation BIGINT)) AS b
 JOIN ai_job_dispatches ON ai_job_dispatches.id = b.id

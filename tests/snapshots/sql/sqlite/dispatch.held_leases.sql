@@ -1,4 +1,4 @@
-SELECT ai_job_dispatches.id, ai_job_dispatches.tenant_id, ai_job_dispatches.epoch, dispatch_attempts.nonce
+SELECT ai_job_dispatches.id, ai_job_dispatches.tenant_id, ai_job_dispatches.epoch, ai_job_dispatches.cancel_requested_at, dispatch_attempts.nonce
 FROM (SELECT replace(json_extract(value, '$.id'), '-', '') AS id, json_extract(value, '$.epoch') AS epoch, json_extract(value, '$.lease_hash') AS lease_hash, replace(json_extract(value, '$.worker_id'), '-', '') AS worker_id, json_extract(value, '$.incarnation') AS incarnation
 FROM json_each(?)) AS b
 JOIN ai_job_dispatches ON ai_job_dispatches.id = b.id

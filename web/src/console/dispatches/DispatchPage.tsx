@@ -67,7 +67,7 @@ function Dispatch({ found: { dispatch, attempts, waits_because } }: { found: Dis
   return (
     <Stack gap="lg">
       {waits_because && <Alert color="orange" variant="light" title="Why nobody takes it">{waits_because}</Alert>}
-      {dispatch.cancel_requested_at && !dispatch.finished_at && <Alert color="orange" variant="light">Somebody asked for its end; its worker is told with the next heartbeat.</Alert>}
+      {dispatch.cancel_requested_at && !dispatch.finished_at && <Alert color="orange" variant="light">Somebody asked for its end; its worker is told with its next report or heartbeat.</Alert>}
       {dispatch.last_error && <Alert color={dispatch.status === "completed" ? "gray" : "red"} variant="light" title={dispatch.error_class ? endText(dispatch.error_class) : "Last error"}><span className="mono" style={{ whiteSpace: "pre-wrap" }}>{dispatch.last_error}</span></Alert>}
       <Panel title="What is known of it">
         <Facts facts={{
