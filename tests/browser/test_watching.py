@@ -39,12 +39,15 @@ def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: W
     page.goto(f"{studio.url}/effects/{slug}")
     start(page)
     expect(page.get_by_role("status").filter(has_text="Waiting for its turn")).to_be_visible()
-    told = page.locator("#main").get_by_role("status").first.element_handle()
     expect(page.get_by_text(re.compile(r"^(Next|Place \d+) .*in the queue, starts in"))).to_be_visible()
 
-    # Its worker has it, behind another: how long it takes is a guess, and says so.
-    expect(page.get_by_text("estimate", exact=True)).to_be_visible(timeout=JOB_WITHIN_MS)
-    expect(page.get_by_text(re.compile(r"(left|longer than usual|Starting)$"))).to_be_visible()
+    # Its worker has it, behind another: nothing is made yet, and no bar pretends that there is.
+    expect(page.get_by_text("begins as soon as it is free")).to_be_visible(timeout=JOB_WITHIN_MS)
+    page.reload()
+    expect(page.get_by_text("begins as soon as it is free")).to_be_visible()
+    told = page.locator("#main").get_by_role("status").filter(has_text="Making it").element_handle()
+    expect(page.get_by_role("progressbar", name="Progress")).to_have_attribute("aria-valuenow", "0")
+    expect(page.get_by_text("estimate", exact=True)).to_have_count(0)
     demo.require_accessible("a job that waits")
 
     # Its turn: what is shown is what the engine says, and how the picture looks so far.
@@ -80,6 +83,22 @@ def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: W
     expect(page.get_by_role("button", name="Once more")).to_be_visible()
     expect(page.get_by_role("link", name="Change something")).to_have_count(0)
     demo.require_calm(but=("404",))
+
+
+def test_where_nothing_is_told_of_a_job_its_time_is_guessed_and_that_is_said(studio: Studio, demo: Watched) -> None:
+    page, slug = demo.page, studio.offer("says-nothing", a_slow_one(4), expected_s=30)
+    studio.wait_for_previews()
+    studio.order_faults(prompts={"silence_socket_at": 0}, prompts_times=1)
+    page.goto(f"{studio.url}/effects/{slug}")
+    start(page)
+    expect(page.get_by_text("estimate", exact=True)).to_be_visible(timeout=JOB_WITHIN_MS)
+    expect(page.get_by_text(re.compile(r"^about \d+ s left$"))).to_be_visible()
+    percent = page.get_by_role("progressbar", name="Progress")
+    before = int(percent.get_attribute("aria-valuenow") or 0)
+    until(page, lambda: int(percent.get_attribute("aria-valuenow") or 0) > before)
+    # Its worker asks after a while, and finds it done.
+    expect(page.get_by_role("button", name="Download all 2")).to_be_visible(timeout=JOB_WITHIN_MS)
+    demo.require_calm()
 
 
 def a_later(page: Page, first: str) -> str:

@@ -45,11 +45,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a running job is, as its worker last said. `fraction` is of the whole job."""
+    """How far a running job is, as its worker last said. `fraction` is of the whole job; `waits`: its worker makes
+    another one first."""
 
     fraction: float | None
     node: str | None
     node_class: str | None
+    waits: bool
     at: datetime
 
 

@@ -16,6 +16,7 @@ class _Said(Struct):
     fraction: Annotated[float, Meta(ge=0, le=1)] | None = None
     node: str | None = None
     node_class: str | None = None
+    waits: bool = False
 
 
 _decode = msgspec.json.Decoder(_Said).decode
@@ -27,9 +28,10 @@ def standing(latest: Mapping[str, Event]) -> Progress | None:
     if not told:
         return None
     newest = max(told, key=lambda event: event.at)
-    fraction = _said(latest[PROGRESS]).fraction if PROGRESS in latest else None
+    told_of = _said(latest[PROGRESS]) if PROGRESS in latest else _Said()
     where = next((each for event in sorted(told, key=_latest_first) if (each := _said(event)).node), _Said())
-    return Progress(fraction, _short(where.node), _short(where.node_class), datetime.fromtimestamp(newest.at, UTC))
+    at = datetime.fromtimestamp(newest.at, UTC)
+    return Progress(told_of.fraction, _short(where.node), _short(where.node_class), told_of.waits, at)
 
 
 def says_the_same(event: Event | None, fraction: float, node: str | None) -> bool:

@@ -110,6 +110,8 @@ class JobRun:
         entry = self.course.entry
         facts = {"job": str(entry.job.job_id), "dispatch": str(entry.dispatch_id), "epoch": entry.job.epoch}
         self.hold()
+        if self.ahead:
+            self.tools.reporter.waits(self.course.proof)
         with structlog.contextvars.bound_contextvars(**facts):
             try:
                 await self._see_through()

@@ -53,11 +53,13 @@ class QueueView(View):
 
 
 class ProgressView(View):
-    """`fraction`: of the whole job. `node`: where in the graph it is, if its worker said."""
+    """`fraction`: of the whole job. `node`: where in the graph it is, if its worker said. `waits`: its worker makes
+    another one first."""
 
     fraction: float | None
     node: str | None
     node_class: str | None
+    waits: bool
     at: datetime
 
 

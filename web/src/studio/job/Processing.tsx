@@ -50,7 +50,7 @@ export function Processing({ job, video, running, frame, expectedS }: {
           </Group>
         </div>
         <Text size="sm" className="quiet">
-          <Tokens amount={job.credits_cost} /> set aside{running !== null && ran !== null && `, running for ${secondsText(ran)}`}. They come back if you cancel. You can leave this page; it goes on.
+          <Tokens amount={job.credits_cost} /> set aside{running !== null && !running.waits && ran !== null && `, running for ${secondsText(ran)}`}. They come back if you cancel. You can leave this page; it goes on.
         </Text>
         <Cancel job={job} />
       </Stack>

@@ -5,8 +5,16 @@ const running = { status: "processing" } as const;
 
 describe("the bar", () => {
   it("shows real steps where a worker has told them", () => {
-    const bar = barOf(running, { fraction: 0.384, step: 7, steps: 24, node: "ImageScale" }, { ran: 9, expectedS: 3 });
+    const bar = barOf(running, { fraction: 0.384, step: 7, steps: 24, node: "ImageScale", waits: false }, { ran: 9, expectedS: 3 });
     expect(bar).toEqual({ percent: 38, real: true, label: "38%", detail: "ImageScale · step 7 of 24" });
+  });
+  it("stands still while a worker that has taken it makes another one", () => {
+    const bar = barOf(running, { fraction: 0, step: null, steps: null, node: null, waits: true }, { ran: 9, expectedS: 10 });
+    expect(bar).toEqual({ percent: 0, real: true, label: "", detail: "A worker has taken it, and begins as soon as it is free." });
+  });
+  it("guesses where only a beginning was told", () => {
+    const bar = barOf(running, { fraction: 0, step: null, steps: null, node: null, waits: false }, { ran: 5, expectedS: 10 });
+    expect(bar).toMatchObject({ percent: 46, real: false, label: "about 5 s left" });
   });
   it("guesses by past times, says so, and never reaches the end by itself", () => {
     expect(barOf(running, null, { ran: 5, expectedS: 10 })).toMatchObject({ percent: 46, real: false, label: "about 5 s left" });

@@ -6,6 +6,7 @@ import type { Running } from "./useJob";
 export type Bar = { percent: number; real: boolean; label: string; detail: string };
 /** Where not even a guess can be made. */
 export const STARTING = "Starting";
+const TAKEN = "A worker has taken it, and begins as soon as it is free.";
 // A guess never reaches the end: only the end does.
 const GUESS_MAX = 0.92;
 
@@ -18,12 +19,14 @@ export function stateText({ status, cancel_requested }: Pick<JobView, "status" |
 
 export function barOf(job: Pick<JobView, "status">, running: Running | null, { ran, expectedS }: { ran: number | null; expectedS: number | null }): Bar {
   if (job.status === "queued") return { percent: 0, real: false, label: "", detail: "" };
-  if (running !== null && running.fraction !== null) {
+  if (running?.waits) return { percent: 0, real: true, label: "", detail: TAKEN };
+  // Where nobody can tell how far it is, as with Comfy Cloud, it is said to be at its beginning until it is over.
+  if (running !== null && running.fraction !== null && (running.fraction > 0 || running.node !== null)) {
     const percent = Math.round(running.fraction * 100);
     const step = running.step !== null && running.steps !== null ? `step ${running.step} of ${running.steps}` : null;
     return { percent, real: true, label: `${percent}%`, detail: [running.node, step].filter(Boolean).join(" · ") || "At work" };
   }
-  const detail = running?.node ?? "A worker has taken it, and begins as soon as it is free";
+  const detail = running?.node ?? "A worker has taken it.";
   if (ran === null || expectedS === null || expectedS <= 0) return { percent: 4, real: false, label: STARTING, detail };
   const fraction = Math.min(ran / expectedS, 1) * GUESS_MAX;
   const left = expectedS - ran;

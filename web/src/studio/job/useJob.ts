@@ -6,9 +6,10 @@ import type { JobView, ProgressView, QueueView } from "@/client";
 import { getJobOptions } from "@/client/@tanstack/react-query.gen";
 import { walletMoved } from "../wallet/useWallet";
 
-export type Running = { fraction: number | null; step: number | null; steps: number | null; node: string | null };
+/** `waits`: its worker makes another one first. */
+export type Running = { fraction: number | null; step: number | null; steps: number | null; node: string | null; waits: boolean };
 type Told<T> = { job_id: string; data: T };
-type Progress = { fraction?: number; step?: number; steps?: number; node?: string; node_class?: string };
+type Progress = { fraction?: number; step?: number; steps?: number; node?: string; node_class?: string; waits?: boolean };
 type Preview = { mime_type?: string; image?: string };
 
 const ENDED = new Set(["completed", "failed", "cancelled"]);
@@ -51,11 +52,11 @@ export function useJob(jobId: string) {
   });
   useLive<Told<Progress>>("progress", ({ job_id, data }) => {
     if (job_id !== jobId) return;
-    setRunning({ fraction: data.fraction ?? null, step: data.step ?? null, steps: data.steps ?? null, node: data.node_class ?? data.node ?? null });
+    setRunning({ fraction: data.fraction ?? null, step: data.step ?? null, steps: data.steps ?? null, node: data.node_class ?? data.node ?? null, waits: data.waits ?? false });
   });
   useLive<Told<Progress>>("node", ({ job_id, data }) => {
     if (job_id !== jobId) return;
-    setRunning((known) => ({ fraction: known?.fraction ?? null, step: null, steps: null, node: data.node_class ?? data.node ?? null }));
+    setRunning((known) => ({ fraction: known?.fraction ?? null, step: null, steps: null, node: data.node_class ?? data.node ?? null, waits: false }));
   });
   useLive<Told<Preview>>("preview", ({ job_id, data }) => {
     if (job_id !== jobId || !data.image || !PICTURES.test(data.mime_type ?? "") || !BASE64.test(data.image)) return;
@@ -66,7 +67,7 @@ export function useJob(jobId: string) {
 
 /** After a reload: the last that the server knew. */
 function told(progress: ProgressView | null | undefined): Running | null {
-  return progress ? { fraction: progress.fraction, step: null, steps: null, node: progress.node_class ?? progress.node } : null;
+  return progress ? { fraction: progress.fraction, step: null, steps: null, node: progress.node_class ?? progress.node, waits: progress.waits } : null;
 }
 
 /** Seconds that a job took, or has been going on for. */
