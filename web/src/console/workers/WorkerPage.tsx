@@ -1,6 +1,6 @@
 import { Alert, Anchor, Group, Stack, Text } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
-import { adminGetWorker, type AssignmentView, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchView, type WorkerDetailView } from "@/client";
+import { adminGetWorker, type AssignmentView, type BlockView, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchView, type WorkerDetailView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
@@ -47,7 +47,7 @@ function Worker({ worker }: { worker: WorkerDetailView }) {
         }} />
       </Panel>
       <Panel title="What it may run" text="A workflow is routed here when it is assigned and active, and the worker has what it needs.">
-        <Listing label="What it may run" columns={ASSIGNMENTS} rows={worker.assignments} keyOf={(row) => `${row.source}:${row.workflow}`} empty={<Quiet text="Nothing: assign workflows to its fleet." />} />
+        <Listing label="What it may run" columns={assignmentsWith(worker.blocks)} rows={worker.assignments} keyOf={(row) => `${row.source}:${row.workflow}`} empty={<Quiet text="Nothing: assign workflows to its fleet." />} />
       </Panel>
       <Panel title="Holds now"><Listing label="Leases" columns={LEASES} rows={worker.leases} keyOf={(row) => row.id} empty={<Quiet text="Nothing." />} /></Panel>
       {worker.blocks.length > 0 && <Panel title="Is kept from" text="After a failure a worker leaves a workflow alone for a while."><BlockList rows={worker.blocks} /></Panel>}
@@ -78,14 +78,21 @@ const job = (id: string) => (
   <Anchor className="mono" underline="hover" renderRoot={(props) => <Link to="/console/dispatches/$dispatchId" params={{ dispatchId: id }} {...props} />}>…{id.slice(-12)}</Anchor>
 );
 
-const ASSIGNMENTS: Column<AssignmentView>[] = [
+/** A block does not take an assignment away, and yet nothing comes. */
+function blockText(blocks: BlockView[], workflow: string): string | null {
+  const found = blocks.find((each) => each.workflow === workflow || each.structure_hash === "*");
+  return found ? `not ${found.tenant ? `for ${found.tenant}` : "now"}: it failed, and is kept away for a while` : null;
+}
+
+const assignmentsWith = (blocks: BlockView[]): Column<AssignmentView>[] => [
   { name: "Workflow", cell: (row) => <Anchor fw={550} size="sm" underline="hover" renderRoot={(props) => <Link to="/console/workflows/$slug" params={{ slug: row.workflow }} {...props} />}>{row.workflow}</Anchor> },
   { name: "By", cell: (row) => (row.source === "fleet" ? "its fleet" : "its own word") },
   {
     name: "Routed here",
-    cell: (row) => (row.routed ? <Text size="sm">yes</Text> : (
-      <Group gap={6} justify="inherit"><Text size="sm" c="var(--mantine-color-error)" fw={550}>no</Text><Text size="sm">{row.why_not.join("; ")}</Text></Group>
-    )),
+    cell: (row) => {
+      if (row.routed) return <Text size="sm">{blockText(blocks, row.workflow) ?? "yes"}</Text>;
+      return <Group gap={6} justify="inherit"><Text size="sm" c="var(--mantine-color-error)" fw={550}>no</Text><Text size="sm">{row.why_not.join("; ")}</Text></Group>;
+    },
   },
 ];
 
