@@ -19,6 +19,7 @@ from comfyfleet.workflows.properties import (
     FIELD_CHARS_MAX,
     NUMERIC,
     PROPERTIES_MAX,
+    RANDOM,
     Property,
     PropertyType,
     check_value,
@@ -75,7 +76,7 @@ def _property(found: GraphInput) -> Property:
     bare = Property(
         name=found.name,
         type=kind,
-        label=found.label[: FIELD_CHARS_MAX["label"]],
+        label=_label(found.label),
         required=found.default is None and kind is not PropertyType.SEED,
         minimum=found.minimum if numeric else None,
         maximum=found.maximum if numeric else None,
@@ -86,6 +87,9 @@ def _property(found: GraphInput) -> Property:
         node=None if found.placeholder is not None else found.node,
         input_name=None if found.placeholder is not None else found.input_name,
     )
+    if kind is PropertyType.SEED:
+        # Whoever orders twice wants two pictures, not the one that its author saw last.
+        return replace(bare, default=RANDOM)
     return bare if found.default is None or bare.is_media else _with_default(bare, found.default)
 
 
@@ -107,6 +111,9 @@ def _is_sound(prop: Property) -> bool:
 
 
 def _text_at(placeholder: str) -> Property:
-    return Property(
-        placeholder, PropertyType.TEXT, label=placeholder.replace("_", " "), required=True, placeholder=placeholder
-    )
+    label = _label(placeholder.replace("_", " "))
+    return Property(placeholder, PropertyType.TEXT, label=label, required=True, placeholder=placeholder)
+
+
+def _label(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"[: FIELD_CHARS_MAX["label"]]

@@ -105,7 +105,19 @@ def test_a_proposal_can_be_taken_as_it_is() -> None:
         "steps": PropertyType.INTEGER,
     }
     assert [each.name for each in propose_properties(GRAPH) if each.is_primary_input] == ["picture"]
-    assert not any(each.default for each in propose_properties(GRAPH)), "what stands around a placeholder is no default"
+    defaults = {each.name: each.default for each in propose_properties(GRAPH) if each.default is not None}
+    assert defaults == {"seed": "random"}, "what stands around a placeholder is no default"
+
+
+def test_a_seed_is_proposed_anew_each_time_whatever_the_graph_holds() -> None:
+    found = {each.type: each for each in propose_properties(text_to_image())}
+    assert found[PropertyType.SEED].default == "random"
+    assert isinstance(found[PropertyType.INTEGER].default, int)
+
+
+def test_the_labels_of_placeholders_begin_as_words_do() -> None:
+    labels = {each.name: each.label for each in propose_properties(GRAPH)}
+    assert (labels["who"], labels["when"]) == ("Who", "When")
 
 
 def test_what_is_proposed_for_comfyuis_own_templates_can_be_taken_too() -> None:
