@@ -158,7 +158,7 @@ def _plays_on_while_the_line_breaks(page: Page) -> None:
     page.wait_for_function("() => document.querySelector('video').currentTime > 0.1")
 
 
-@pytest.mark.timeout(300)  # a worker hears of it with its next heartbeat
+@pytest.mark.timeout(300)
 def test_a_job_is_cancelled_and_tried_again(studio: Studio, demo: Watched, clip: Path) -> None:
     page = demo.page
     page.goto(f"{studio.url}/effects/painted-film")

@@ -194,7 +194,13 @@ def test_what_is_offered_is_told_as_it_changes(studio: Studio, demo: Watched) ->
     expect(page.get_by_role("button", name="Start")).to_contain_text("7 tokens")
     studio.asking(f"/api/admin/effects/{slug}/unpublish")
     expect(page.get_by_role("alert")).to_contain_text("This effect is no longer offered.")
+    # The gallery that was left a moment ago knows it as well.
+    page.get_by_role("alert").get_by_role("link", name="Pick another effect").click()
+    expect(page.get_by_role("link").filter(has_text="Soft glow")).to_be_visible()
+    expect(card).to_have_count(0)
+    page.go_back()
     studio.asking(f"/api/admin/effects/{slug}/publish")
+    expect(page.get_by_role("button", name="Start")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
     expect(seed).to_have_value("77")
     demo.require_calm(but=("404",))

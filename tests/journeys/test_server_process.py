@@ -16,7 +16,7 @@ import pytest
 
 from tests.server import ServerProcess, run_command, server_process
 
-TOLD = {"status", "overview", "fleet"}
+TOLD = {"actions", "status", "overview", "fleet"}
 KEY = re.compile(r"cf_[0-9a-f]{16}_[\w-]{43}")
 
 

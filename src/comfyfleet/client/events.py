@@ -109,6 +109,8 @@ def _read(job_id: str, kind: str, said: dict[str, Any]) -> Event | None:
         case "queue" if "position" in said:
             is_at_least = bool(said.get("position_is_at_least"))
             return InQueue(job_id, int(said["position"]), is_at_least, said.get("estimated_start_s"))
+        case "progress" if facts.get("waits"):
+            return None  # its worker has it, and makes another one first
         case "progress" | "node":
             return Progressed(job_id, _fraction(facts), _text(facts, "class_type", "node_class", "node"), facts)
         case "preview":

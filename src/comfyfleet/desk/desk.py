@@ -74,6 +74,7 @@ class Desk:
         )
         self._chores: list[asyncio.Task[None]] = []
         self._held: dict[tuple[DispatchId, Secret, Holder], tuple[HeldLease, float]] = {}
+        self._cancels = 0
         # Whoever settles wants to know that there is something to settle.
         self.on_finished: Callable[[], None] = lambda: None
         # A replica that leaves upkeep to others calls; whoever does upkeep hears it.
@@ -144,9 +145,11 @@ class Desk:
         known, until = self._held.get(key, (None, 0.0))
         if until > time.monotonic():
             return known
+        cancels = self._cancels
         async with self._central.control_tx(read_only=True) as tx:
             found = (await dispatch.read_leases(tx, [proof])).get(proof.dispatch_id)
-        if found is not None:
+        # What was read while somebody cancelled may be what was true before.
+        if found is not None and cancels == self._cancels:
             if len(self._held) >= HELD_MAX:
                 self._held.clear()
             self._held[key] = found, time.monotonic() + HELD_S
@@ -171,6 +174,7 @@ class Desk:
     def cancelled(self, dispatch_id: DispatchId) -> None:
         """Its worker hears of it with its next report here; at other replicas, when they have forgotten what they knew,
         and everywhere with its next heartbeat."""
+        self._cancels += 1
         for key in [key for key in self._held if key[0] == dispatch_id]:
             del self._held[key]
 

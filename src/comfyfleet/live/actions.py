@@ -1,20 +1,12 @@
 """What operators did is noticed in the audit chain: so it holds for other replicas, and for the command line."""
 
-import asyncio
-
-import structlog
-
 from comfyfleet import audit
 from comfyfleet.db import Database
-from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.live.hub import Hub
 from comfyfleet.live.model import ACTIONS, OFFERS
 
-LOOK_EVERY_S = 1.0
 # What users may order depends on these, and on no others.
 OF_OFFERS = ("effect.", "workflow.")
-
-log = structlog.get_logger()
 
 
 class Actions:
@@ -22,18 +14,10 @@ class Actions:
         self._central, self._hub = central, hub
         self._seq: int | None = None
 
-    async def run(self) -> None:
-        """Until it is cancelled."""
-        while True:
-            try:
-                # Once before anybody listens: nothing is missed between the first reader and the first look.
-                if self._seq is None or self._hub.has_readers(ACTIONS) or self._hub.has_readers(OFFERS):
-                    await self.look()
-            except DatabaseUnavailable as problem:
-                log.warning("live.actions_put_off", problem=str(problem))
-            except Exception:
-                log.exception("live.actions_failed")
-            await asyncio.sleep(LOOK_EVERY_S)
+    async def look_if_wanted(self) -> None:
+        # Once before anybody listens: nothing is missed between the first reader and the first look.
+        if self._seq is None or self._hub.has_readers(ACTIONS) or self._hub.has_readers(OFFERS):
+            await self.look()
 
     async def look(self) -> None:
         async with self._central.control_tx(read_only=True) as tx:

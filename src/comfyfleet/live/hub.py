@@ -11,7 +11,7 @@ from typing import Protocol
 from uuid import UUID
 
 from comfyfleet.live.log import Logs
-from comfyfleet.live.model import PREVIEW, Event, JobState
+from comfyfleet.live.model import PREVIEW, READ_HERE, Event, JobState
 from comfyfleet.live.subscription import Subscription
 
 EVENT_BYTES_MAX = 32 * 1024
@@ -72,8 +72,8 @@ class Hub:
 
     def hint_notices(self) -> None:
         """Whoever could have been told by another process meanwhile looks for themselves."""
-        for topic, readers in self._readers.items():
-            for reader in readers:
+        for topic in self._readers.keys() - READ_HERE:
+            for reader in self._readers[topic]:
                 if topic in reader.notices:
                     reader.hint(topic)
 

@@ -35,6 +35,7 @@ class Link:
         self._asked = self._answered = 0
         self._awaited: list[tuple[int, asyncio.Future[None]]] = []
         self.is_open = False
+        self._may_have_missed = False
 
     # ── interest ──
 
@@ -90,7 +91,7 @@ class Link:
         self._asked = self._answered = 0
         self._woken.set()
         self.is_open = True
-        self._hub.hint_notices()
+        self._may_have_missed = True
         saying = asyncio.create_task(self._say(connection))
         try:
             async for message in connection:
@@ -126,6 +127,9 @@ class Link:
             case wire.CaughtUp(number=number):
                 self._answered = number
                 self._release(number)
+                if self._may_have_missed:
+                    self._may_have_missed = False
+                    self._hub.hint_notices()
 
     def _release(self, number: int | None) -> None:
         left = []

@@ -1,7 +1,7 @@
 """Live events of one process: what its workers report, who reads here, and the other processes. Owned by the house."""
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +25,7 @@ from comfyfleet.live.states import States
 from comfyfleet.live.subscription import Subscription
 
 ANNOUNCE_EVERY_S = 2.0
+LOOK_EVERY_S = 1.0
 PASSED_WITHIN_S = 0.25
 CAUGHT_UP_WITHIN_S = 1.0
 ASKED_WITHIN_S = 0.25
@@ -223,25 +224,15 @@ class Live:
     def start(self) -> None:
         self._chores = [
             asyncio.create_task(self.states.run(), name="live states"),
-            asyncio.create_task(self.actions.run(), name="live actions"),
+            asyncio.create_task(_always(self.actions.look_if_wanted, every_s=LOOK_EVERY_S), name="live actions"),
         ]
         if self._has_company:
-            self._chores.append(asyncio.create_task(self._meet_always(), name="live replicas"))
+            self._chores.append(asyncio.create_task(_always(self.meet, every_s=ANNOUNCE_EVERY_S), name="live replicas"))
 
     @property
     def _has_company(self) -> bool:
         """The processes that share a PostgreSQL share their events. A SQLite file has one server."""
         return self.central.engine.dialect.name == "postgresql"
-
-    async def _meet_always(self) -> None:
-        while True:
-            try:
-                await self.meet()
-            except DatabaseUnavailable as problem:
-                log.warning("live.meeting_put_off", problem=str(problem))
-            except Exception:
-                log.exception("live.meeting_failed")
-            await asyncio.sleep(ANNOUNCE_EVERY_S)
 
     def close_streams(self) -> None:
         """The server stops: all who read are told, and go elsewhere."""
@@ -260,6 +251,18 @@ class Live:
             with suppress(DatabaseUnavailable):
                 async with self.central.control_tx() as tx:
                     await remove_replica(tx, self.me)
+
+
+async def _always(act: Callable[[], Awaitable[None]], *, every_s: float) -> None:
+    """Until it is cancelled."""
+    while True:
+        try:
+            await act()
+        except DatabaseUnavailable as problem:
+            log.warning("live.put_off", what=act.__name__, problem=str(problem))
+        except Exception:
+            log.exception("live.failed", what=act.__name__)
+        await asyncio.sleep(every_s)
 
 
 async def _end(task: "asyncio.Task[None]") -> None:

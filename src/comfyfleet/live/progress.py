@@ -31,14 +31,15 @@ def standing(latest: Mapping[str, Event]) -> Progress | None:
     told_of = _said(latest[PROGRESS]) if PROGRESS in latest else _Said()
     where = next((each for event in sorted(told, key=_latest_first) if (each := _said(event)).node), _Said())
     at = datetime.fromtimestamp(newest.at, UTC)
-    return Progress(told_of.fraction, _short(where.node), _short(where.node_class), told_of.waits, at)
+    waits = told_of.waits and newest.kind == PROGRESS
+    return Progress(told_of.fraction, _short(where.node), _short(where.node_class), waits, at)
 
 
 def says_the_same(event: Event | None, fraction: float, node: str | None) -> bool:
     if event is None:
         return False
     said = _said(event)
-    return said.fraction == fraction and (node is None or said.node == node)
+    return not said.waits and said.fraction == fraction and (node is None or said.node == node)
 
 
 def _said(event: Event) -> _Said:

@@ -95,6 +95,10 @@ class Subscription:
         noticed, self._noticed = list(self._noticed), {}
         return noticed
 
+    @property
+    def is_noticed(self) -> bool:
+        return bool(self._noticed)
+
     def take_lost(self) -> int:
         lost, self.lost = self.lost, 0
         return lost

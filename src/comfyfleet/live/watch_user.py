@@ -33,6 +33,7 @@ LIST_AGAIN_S = 0.25  # however many jobs are made meanwhile
 NEWEST = 200
 NEWEST_RUNS = 50
 RUNS_AGAIN_S = 0.1  # however many of its jobs end meanwhile
+NOTICES_AGAIN_S = 0.5  # however many webhooks are sent meanwhile
 KINDS = frozenset({PROGRESS, NODE, WALLET})
 # A job that ended may be committed a little later than the time that stands in it.
 MARGIN = timedelta(seconds=5)
@@ -63,7 +64,7 @@ class UserStream:
         self._waiting: dict[JobId, Waiting | None] = {}
         self._cursors: dict[JobId, Cursor] = {}
         self._runs: dict[RunId, RunState] = {}
-        self._listed_at = self._runs_read_at = 0.0
+        self._listed_at = self._runs_read_at = self._noticed_at = 0.0
 
     async def watch(self, since: datetime | None, *, still_valid: StillValid) -> AsyncGenerator[Told, None]:
         """First where the active ones stand; with `since`, also those that ended after it."""
@@ -92,8 +93,9 @@ class UserStream:
             yield stopping()
 
     def _read(self, listed: list[JobState]) -> Iterator[Told]:
-        for notice in self._reader.take_notices():
-            yield Told(notice, as_json({}))
+        if time.monotonic() - self._noticed_at >= NOTICES_AGAIN_S and (notices := self._reader.take_notices()):
+            self._noticed_at = time.monotonic()
+            yield from (Told(notice, as_json({})) for notice in notices)
         for event in self._reader.take_events():
             yield from self._tell(event, lost=self._reader.take_lost())
         for state in [*self._reader.take_states(), *listed]:
@@ -117,6 +119,8 @@ class UserStream:
     def _patience_s(self) -> float:
         if self._reader.hinted_runs:
             return RUNS_AGAIN_S
+        if self._reader.is_noticed:
+            return NOTICES_AGAIN_S
         return LIST_AGAIN_S if self._reader.hinted else CHECK_EVERY_S
 
     def _lists_again(self) -> bool:

@@ -134,6 +134,7 @@ class _Applying:
             self.house.live.changed_runs(runs)
         for each in group:
             self.house.live.changed(JobId(each.dispatch_id))
+        self.house.live.people_changed()
 
     async def _one(self, settlement: Settlement) -> None:
         """Not this time, or never: then it stands aside, and the others go on."""

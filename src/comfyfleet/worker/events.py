@@ -46,9 +46,9 @@ class Reporter:
     _previewed_at: dict[UUID, float] = field(default_factory=dict)
     _nodes: dict[UUID, str | None] = field(default_factory=dict)
 
-    def waits(self, lease: wire.LeaseProof) -> None:
-        """It stands behind another one: whoever watches must not take that time for progress of its own."""
-        self._put(lease, "progress", {"fraction": 0.0, "waits": True})
+    def stands(self, lease: wire.LeaseProof, *, waits: bool) -> None:
+        """`waits`: behind another one."""
+        self._put(lease, "progress", {"fraction": 0.0, "waits": waits})
 
     def progress(self, lease: wire.LeaseProof, heard: Progress) -> None:
         if heard.node is not None and self._nodes.get(lease.dispatch_id) != heard.node:

@@ -44,6 +44,12 @@ class JobRun:
 
     # ── what others tell it ──
 
+    def stands(self, *, ahead: bool) -> None:
+        """Whoever watches must not take the time behind another one for progress of its own."""
+        if ahead is not self.ahead:
+            self.ahead = ahead
+            self.tools.reporter.stands(self.course.proof, waits=ahead)
+
     def hold(self) -> None:
         """Into the book: the first heartbeat goes out at once."""
         loop = asyncio.get_running_loop()
@@ -110,8 +116,6 @@ class JobRun:
         entry = self.course.entry
         facts = {"job": str(entry.job.job_id), "dispatch": str(entry.dispatch_id), "epoch": entry.job.epoch}
         self.hold()
-        if self.ahead:
-            self.tools.reporter.waits(self.course.proof)
         with structlog.contextvars.bound_contextvars(**facts):
             try:
                 await self._see_through()

@@ -84,7 +84,7 @@ class UnderWay:
         slots = self._tools.servers.slots
         for provider in {run.course.job.provider for run in self._runs.values()}:
             for place, run in enumerate(self.of(provider)):
-                run.ahead = place >= max(1, slots.get(provider, 1)) and run.course.stage in NOT_BEGUN
+                run.stands(ahead=place >= max(1, slots.get(provider, 1)) and run.course.stage in NOT_BEGUN)
         book = self._tools.book
         book.mark_ahead({run.course.entry.dispatch_id for run in self if run.ahead and not run.course.is_delivering})
         book.load = self.load

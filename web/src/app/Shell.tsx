@@ -6,6 +6,8 @@ import { Link, Navigate, Outlet, useLocation, useRouterState } from "@tanstack/r
 import { useEffect, useRef } from "react";
 import { boardNavigation } from "@/board/navigation";
 import { consoleNavigation } from "@/console/navigation";
+import { useFollowActions } from "@/console/parts/reading";
+import { useFollowOffers } from "@/studio/gallery/useFollowOffers";
 import { studioNavigation } from "@/studio/navigation";
 import { AccountMenu } from "./AccountMenu";
 import { Brand } from "./Brand";
@@ -69,10 +71,21 @@ function Frame({ me }: { me: Me }) {
       <AppShell.Main ref={main} id="main" tabIndex={-1} className={classes.main} mod={{ covered: opened }}>
         <Outlet />
       </AppShell.Main>
+      {operator ? <FollowActions /> : <FollowOffers />}
       <ConnectionNotice me={me} />
       <SessionDialog me={me} />
     </AppShell>
   );
+}
+
+function FollowActions() {
+  useFollowActions();
+  return null;
+}
+
+function FollowOffers() {
+  useFollowOffers();
+  return null;
 }
 
 /** Whoever arrives at another page begins there, and not at its link or nowhere. */

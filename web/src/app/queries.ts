@@ -1,5 +1,13 @@
-import { QueryClient } from "@tanstack/react-query";
+import { QueryClient, type QueryFilters } from "@tanstack/react-query";
 import { isPassing } from "./errors";
+
+/** What is under way may be older than what was just told: it is let end, with whoever asked for it, and then all of it is
+ * read again. What nobody looks at is read when somebody does. */
+export async function readAgain(filters: QueryFilters): Promise<void> {
+  const underWay = queries.getQueryCache().findAll({ ...filters, fetchStatus: "fetching" });
+  await Promise.allSettled(underWay.map((each) => Promise.resolve(each.promise)));
+  await queries.invalidateQueries(filters);
+}
 
 export const queries = new QueryClient({
   defaultOptions: {

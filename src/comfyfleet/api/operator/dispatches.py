@@ -144,6 +144,7 @@ async def retry_dispatch(dispatch_id: DispatchId, house: TheHouse, actor: Acting
         action = Action("dispatch.retry", str(dispatch_id), {"job_id": job.id})
         await audit.record_tenant_action(tenant, actor, action, signer=house.chain)
     wake_relay(request, found.pool)
+    house.live.people_changed()
     await _until_queued(house, DispatchId(job.id))
     return RetriedView(job_id=job.id, retry_of=dispatch_id)
 

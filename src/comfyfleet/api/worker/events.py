@@ -20,7 +20,7 @@ from comfyfleet.wire import worker_v1 as wire
 async def events(call: Call) -> wire.EventsReply:
     said, worker = await identified(call, wire.Events)
     standing = await _standing(call, worker, said.events)
-    lost = {each for each, lease in standing.items() if lease is None}
+    lost = {each for (each, _), lease in standing.items() if lease is None}
     taken = [event for event in said.events if event.dispatch_id not in lost]
     reports = []
     for event in taken:
@@ -33,11 +33,11 @@ async def events(call: Call) -> wire.EventsReply:
         if event.dispatch_id is not None:
             reports.append(Report(JobId(event.dispatch_id), event.kind, data, event.ago_seconds))
     await call.house.live.publish(reports)
-    unwanted = sorted(each for each, lease in standing.items() if lease is not None and lease.cancel_requested)
+    unwanted = sorted({each for (each, _), lease in standing.items() if lease is not None and lease.cancel_requested})
     return wire.EventsReply(accepted=len(taken), lost=sorted(lost), cancel_requested=unwanted)
 
 
-async def _standing(call: Call, worker: Worker, said: Sequence[wire.Event]) -> dict[UUID, HeldLease | None]:
+async def _standing(call: Call, worker: Worker, said: Sequence[wire.Event]) -> dict[tuple[UUID, str], HeldLease | None]:
     """Each lease is looked at once. One that ended a moment ago must not silence the others of its worker."""
     proofs: dict[tuple[UUID, str], LeaseProof] = {}
     for event in said:
@@ -48,4 +48,4 @@ async def _standing(call: Call, worker: Worker, said: Sequence[wire.Event]) -> d
         proofs[event.dispatch_id, event.lease_token] = LeaseProof(
             DispatchId(event.dispatch_id), Secret(event.lease_token), Holder(worker.id, worker.incarnation)
         )
-    return {dispatch_id: await call.house.desk.held(proof) for (dispatch_id, _), proof in proofs.items()}
+    return {key: await call.house.desk.held(proof) for key, proof in proofs.items()}

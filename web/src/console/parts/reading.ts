@@ -2,7 +2,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { useLive, useNotice, usePolling, useSoon } from "@/app/live";
-import { queries } from "@/app/queries";
+import { queries, readAgain } from "@/app/queries";
 import type { OverviewView } from "@/client";
 
 const CONSOLE = "console";
@@ -10,18 +10,21 @@ const FRESH_AGAIN_MS = 2_000;
 
 export const keyOf = (...key: unknown[]) => [CONSOLE, ...key];
 
-/** What somebody else asks for just now is not asked for once more. */
-const readAgain = (key: unknown[]) => queries.invalidateQueries({ queryKey: keyOf(...key) }, { cancelRefetch: false });
+// What never changes, and what the stream tells itself.
+const KEPT = new Set(["graph", "payload", "settings", "start-command", "timeline", "overview"]);
+
+/** Whatever an operator does, here, elsewhere or from a terminal, may show on any page. Once, for all of them. */
+export function useFollowActions(): void {
+  useNotice("actions", () => readAgain({ queryKey: [CONSOLE], predicate: ({ queryKey }) => !KEPT.has(String(queryKey[1])) }));
+}
 
 export function useRead<T>(key: unknown[], read: () => Promise<{ data: T }>, { enabled = true }: { enabled?: boolean } = {}) {
-  useNotice("actions", () => readAgain(key));
   return useQuery({ queryKey: keyOf(...key), queryFn: async () => (await read()).data, refetchInterval: usePolling(), enabled });
 }
 
 export type PageOf<T> = { rows: T[]; next: string | null };
 
 export function usePages<T, P extends PageOf<T> = PageOf<T>>(key: unknown[], read: (cursor: string | undefined) => Promise<P & PageOf<T>>) {
-  useNotice("actions", () => readAgain(key));
   const found = useInfiniteQuery({
     queryKey: keyOf(...key),
     queryFn: ({ pageParam }) => read(pageParam),
@@ -35,7 +38,7 @@ export function usePages<T, P extends PageOf<T> = PageOf<T>>(key: unknown[], rea
 /** The stream says that something moved in the fleet: read again, but not for each of a hundred leases a second. */
 export function useFresh(...key: unknown[]): void {
   const waiting = useRef<string | undefined>(undefined);
-  const moved = useSoon(() => readAgain(key), FRESH_AGAIN_MS);
+  const moved = useSoon(() => readAgain({ queryKey: keyOf(...key) }), FRESH_AGAIN_MS);
   useLive("fleet", moved);
   // Jobs come and are cancelled without any lease: what waits tells of them.
   useLive<OverviewView>("overview", ({ workflows }) => {
@@ -47,7 +50,7 @@ export function useFresh(...key: unknown[]): void {
 
 /** Tenants' users and wallets, which others change than operators. */
 export function useFreshTenants(...key: unknown[]): void {
-  useNotice("tenants", () => readAgain(key), FRESH_AGAIN_MS);
+  useNotice("tenants", () => readAgain({ queryKey: keyOf(...key) }), FRESH_AGAIN_MS);
 }
 
 export const refresh = () => queries.invalidateQueries({ queryKey: [CONSOLE] });

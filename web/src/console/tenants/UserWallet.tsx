@@ -9,7 +9,7 @@ import { NumberEntry } from "@/parts/NumberEntry";
 import { Tokens, tokensText } from "@/parts/Tokens";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
 import { NotYet } from "@/parts/NotYet";
-import { then, useFresh, useFreshTenants, usePages } from "../parts/reading";
+import { then, useFreshTenants, usePages } from "../parts/reading";
 
 /** As its user reads them in the studio. */
 const WORDS: Record<TransactionView["type"], string> = { PAYMENT_CREDIT: "Tokens added", JOB_RESERVE: "Set aside for a job", JOB_CONSUME: "Spent: the job is done", JOB_REFUND: "Given back" };
@@ -27,7 +27,6 @@ export function UserWallet({ tenantId, userId, email }: { tenantId: string; user
     return { rows: data.transactions, next: data.next_cursor, balance: data.balance };
   });
   useFreshTenants("wallet", userId);
-  useFresh("wallet", userId);
   const [balance] = found.data?.pages.map((page) => page.balance) ?? [];
   if (balance === undefined) return <NotYet of={found} h={200} />;
   return (

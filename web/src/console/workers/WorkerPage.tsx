@@ -81,7 +81,9 @@ const job = (id: string) => (
 /** A block does not take an assignment away, and yet nothing comes. */
 function blockText(blocks: BlockView[], workflow: string): string | null {
   const found = blocks.find((each) => each.workflow === workflow || each.structure_hash === "*");
-  return found ? `not ${found.tenant ? `for ${found.tenant}` : "now"}: it failed, and is kept away for a while` : null;
+  if (!found) return null;
+  if (found.half_open) return "yes, the next one as a probe after a failure";
+  return `not ${found.tenant_id ? `for ${found.tenant ?? "one tenant"}` : "now"}: it failed, and is kept away for a while`;
 }
 
 const assignmentsWith = (blocks: BlockView[]): Column<AssignmentView>[] => [

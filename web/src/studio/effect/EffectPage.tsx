@@ -3,7 +3,7 @@ import { IconMoodEmpty } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { faultOf } from "@/app/errors";
-import { useNotice, usePolling } from "@/app/live";
+import { usePolling } from "@/app/live";
 import type { OfferView } from "@/client";
 import { getOfferOptions } from "@/client/@tanstack/react-query.gen";
 import { BackLink } from "@/parts/BackLink";
@@ -26,7 +26,6 @@ export function EffectPage() {
     // Only for whoever waits for it: each reading brings another URL of its preview.
     refetchInterval: ({ state }) => (state.data && state.data.unavailable_because !== null ? polling : false),
   });
-  useNotice("effects", () => offer.refetch());
   // Once it was there, the form stays: somebody may be filling it in.
   if (offer.data) return <Effect effect={offer.data} gone={isGone(offer.error) ? offer.error : null} />;
   if (offer.isError) {

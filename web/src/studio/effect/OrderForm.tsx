@@ -7,7 +7,7 @@ import { faultOf, sentenceOf } from "@/app/errors";
 import type { OfferView } from "@/client";
 import { InSight } from "@/parts/InSight";
 import { focusField, PropertyForm } from "@/parts/PropertyForm";
-import { isMedia, problemsOf, type Value } from "@/parts/properties";
+import { firstValues, isMedia, problemsOf, type Value } from "@/parts/properties";
 import { Tokens, tokensText } from "@/parts/Tokens";
 import { useInstallation } from "../installation";
 import { MoreTokensButton, useWayToMore } from "../wallet/MoreTokens";
@@ -28,7 +28,9 @@ function changed<T>(known: Record<string, T>, name: string, value: T | undefined
 export function OrderForm({ effect, gone }: { effect: OfferView; gone: unknown }) {
   const installation = useInstallation();
   const navigate = useNavigate();
-  const [values, setValues] = useState(() => recallForm(effect.slug, effect.properties));
+  const [typed, setTyped] = useState(() => recallForm(effect.slug, effect.properties));
+  // Another version of its workflow may come into force meanwhile: what is new in it stands at its default.
+  const values = { ...firstValues(effect.properties), ...typed };
   const [files, setFiles] = useState<Files>({});
   const [problems, setProblems] = useState<Record<string, string>>({});
   const form = useRef<HTMLFormElement>(null);
@@ -38,7 +40,7 @@ export function OrderForm({ effect, gone }: { effect: OfferView; gone: unknown }
 
   function change(name: string, value: Value) {
     const next = { ...values, [name]: value };
-    setValues(next);
+    setTyped(next);
     rememberForm(effect.slug, next);
     tellProblem(name, undefined);
   }

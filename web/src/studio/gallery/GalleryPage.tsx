@@ -1,7 +1,7 @@
 import { Button, SimpleGrid, Skeleton, Stack } from "@mantine/core";
 import { IconPhotoPlus } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useNotice, usePolling } from "@/app/live";
+import { usePolling } from "@/app/live";
 import { getOffersInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
@@ -22,8 +22,6 @@ export function GalleryPage() {
     // Each reading brings other URLs of the same previews: not every two seconds, but for those that are missing.
     refetchInterval: ({ state }) => (state.data?.pages.some((page) => page.effects.some((each) => each.preview_url === null)) && polling) || FRESH_MS,
   });
-  // A fleet that has just started draws its previews while somebody looks already; and effects come and go.
-  useNotice("effects", () => offers.refetch());
   const effects = offers.data?.pages.flatMap((page) => page.effects) ?? [];
   return (
     <>

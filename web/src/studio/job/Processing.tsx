@@ -21,9 +21,11 @@ export function Processing({ job, video, running, frame, expectedS }: {
   expectedS: number | null;
 }) {
   const now = useNow();
-  const seenFor = useSince(job.status === "processing", now);
-  // The queue says that a worker has it before the job's own row knows since when.
-  const ran = ranFor(job, now) ?? seenFor;
+  const waits = running?.waits ?? false;
+  const hasWaited = useEver(waits);
+  const seenFor = useSince(job.status === "processing" && !waits, now);
+  // The queue says that a worker has it before the job's own row knows since when; and that counts from the lease.
+  const ran = hasWaited ? seenFor : (ranFor(job, now) ?? seenFor);
   const bar = barOf(job, running, { ran, expectedS });
   return (
     <div className={classes.stage}>
@@ -77,11 +79,17 @@ function Cancel({ job }: { job: JobView }) {
   );
 }
 
-/** Seconds for which something has been so, as far as this page saw. */
+/** Seconds for which something has been so without a break, as far as this page saw. */
 function useSince(isSo: boolean, now: number): number | null {
   const [since, setSince] = useState<number | null>(null);
-  if (isSo && since === null) setSince(now);
+  if (isSo !== (since !== null)) setSince(isSo ? now : null);
   return since === null ? null : (now - since) / 1000;
+}
+
+function useEver(isSo: boolean): boolean {
+  const [was, setWas] = useState(false);
+  if (isSo && !was) setWas(true);
+  return was || isSo;
 }
 
 function useNow(): number {

@@ -3,6 +3,7 @@ import { IconMailbox } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNotice, usePolling } from "@/app/live";
+import { readAgain } from "@/app/queries";
 import type { DeliveryView } from "@/client";
 import { getDeliveriesInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
@@ -15,13 +16,14 @@ import classes from "./Webhooks.module.css";
 export function Deliveries({ endpointId }: { endpointId: string }) {
   const [chosen, setChosen] = useState<string | null>(null);
   const polling = usePolling();
+  const options = getDeliveriesInfiniteOptions({ path: { endpoint_id: endpointId }, query: { limit: 50 } });
   const found = useInfiniteQuery({
-    ...getDeliveriesInfiniteOptions({ path: { endpoint_id: endpointId }, query: { limit: 50 } }),
+    ...options,
     initialPageParam: { path: { endpoint_id: endpointId } },
     getNextPageParam: (page) => (page.next_cursor ? { path: { endpoint_id: endpointId }, query: { cursor: page.next_cursor } } : undefined),
     refetchInterval: ({ state }) => (state.data?.pages[0]?.deliveries.some((each) => each.ended_at === null) ? polling : false),
   });
-  useNotice("delivery", () => found.refetch());
+  useNotice("delivery", () => readAgain({ queryKey: options.queryKey }));
   return (
     <>
       <Title order={2} mt="lg" mb="sm">Deliveries</Title>
