@@ -6,6 +6,7 @@ complains on its console fails its test.
 """
 
 import shutil
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
 
 from comfyfleet.demo.catalogue import CATALOGUE
+from tests.made_media import a_film
 from tests.server import ServerProcess, free_port, server_process
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +34,7 @@ PASSWORD = "correct horse battery staple"
 # A name that is not this machine's, as on an office network; it leads here all the same.
 LAN_NAME = "fleet.test"
 STREAMS = ("/api/events", "/api/admin/live")
+PART_BYTES = 64 * 1024**2
 POLL_S = 2  # where there is no stream
 # One that ends may set off another.
 SETTLED = """async () => {
@@ -217,6 +220,16 @@ def fresh(name: str) -> str:
     return f"{name}-{uuid4().hex[:6]}"
 
 
+def a_long_clip(path: Path) -> Path:
+    """So large that it goes in two parts; most of it is a box that players skip."""
+    film = a_film(seconds=1.0)
+    rest = PART_BYTES + 100_000 - len(film)
+    with path.open("wb") as file:
+        file.write(film + struct.pack(">I4s", rest, b"free"))
+        file.truncate(len(film) + rest)
+    return path
+
+
 @dataclass(frozen=True)
 class Studio:
     """All that `comfyfleet up` starts."""
@@ -291,6 +304,12 @@ class Studio:
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    with a_studio(tmp_path_factory.mktemp("studio")) as found:
+        yield found
+
+
+@contextmanager
+def a_studio(folder: Path, **more: str) -> Iterator[Studio]:
     settings = {
         "LOGINS_PER_MINUTE": "1000",
         "MEDIA_IMAGE_BYTES_MAX": "1000000",
@@ -300,7 +319,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     }
     engine_port = str(free_port())
     started = ("--engine", "--engine-port", engine_port)
-    with server_process(tmp_path_factory.mktemp("studio"), *started, **settings) as server:
+    with server_process(folder, *started, **settings, **more) as server:
         for email in (DEMO, OPERATOR):
             server.command("user", "passwd", email, "--password-stdin", stdin=PASSWORD)
         yield Studio(server, f"http://127.0.0.1:{engine_port}")

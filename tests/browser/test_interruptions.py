@@ -1,7 +1,6 @@
 """What comes between: somebody leaves, a session ends, a line is not encrypted, an upload breaks, a page is stale."""
 
 import re
-import struct
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,13 +10,12 @@ from uuid import uuid4
 import httpx2
 from playwright.sync_api import Error, FilePayload, Locator, Page, Route, expect
 
-from tests.browser.conftest import DEMO, LAN_NAME, PASSWORD, Fleet, Studio, Watched, fresh, until
-from tests.made_media import a_film, a_picture
+from tests.browser.conftest import DEMO, LAN_NAME, PASSWORD, Fleet, Studio, Watched, a_long_clip, fresh, until
+from tests.made_media import a_picture
 
 JOB_WITHIN_MS = 60_000
 # As long as a page needs to do what it should not do.
 A_WHILE_MS = 1_500
-PART_BYTES = 64 * 1024**2
 REFUSED = {"error": {"code": "rate_limited", "message": "Too many requests.", "details": {}}}
 # Said of one request; another one that was answered since, as the wallet is read when a job ends, says it otherwise.
 NO_ANSWER = re.compile("The server does not answer|The server is back")
@@ -185,16 +183,6 @@ def test_an_upload_in_parts_goes_on_where_it_stopped(studio: Studio, demo: Watch
     expect(page).to_have_url(re.compile("/jobs/"), timeout=30_000)
     assert page.evaluate("() => sentTo") == [0, 1, 1, 2]  # the first part once, the second by a fresh address
     page.get_by_role("button", name="Cancel").click()
-
-
-def a_long_clip(path: Path) -> Path:
-    """So large that it goes in two parts; most of it is a box that players skip."""
-    film = a_film(seconds=1.0)
-    rest = PART_BYTES + 100_000 - len(film)
-    with path.open("wb") as file:
-        file.write(film + struct.pack(">I4s", rest, b"free"))
-        file.truncate(len(film) + rest)
-    return path
 
 
 # ── sessions, and who sits at the tab ──
