@@ -15,15 +15,15 @@ class Actions:
         self._seq: int | None = None
 
     async def look_if_wanted(self) -> None:
-        # Once before anybody listens: nothing is missed between the first reader and the first look.
-        if self._seq is None or self._hub.has_readers(ACTIONS) or self._hub.has_readers(OFFERS):
-            await self.look()
+        if self._hub.has_readers(ACTIONS) or self._hub.has_readers(OFFERS):
+            await self._look()
 
-    async def look(self) -> None:
+    async def _look(self) -> None:
         async with self._central.control_tx(read_only=True) as tx:
             seq, names = await audit.actions_since(tx, self._seq)
-        self._seq = seq
-        if names:
+        # What the first reader's page showed may be older than the first look: nobody knows.
+        is_first, self._seq = self._seq is None, seq
+        if is_first or names:
             self._hub.hear_hint(ACTIONS)
-        if any(name.startswith(OF_OFFERS) for name in names):
+        if is_first or any(name.startswith(OF_OFFERS) for name in names):
             self._hub.hear_hint(OFFERS)
