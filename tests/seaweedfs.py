@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import boto3
 from botocore.config import Config
@@ -32,6 +33,16 @@ class SeaweedFs:
     bucket: str = BUCKET
     access_key: str = ACCESS_KEY
     secret_key: str = SECRET_KEY
+
+    def client(self, config: Config | None = None) -> Any:
+        return boto3.client(
+            "s3",
+            region_name="us-east-1",
+            endpoint_url=self.endpoint_url,
+            aws_access_key_id=self.access_key,
+            aws_secret_access_key=self.secret_key,
+            config=config,
+        )
 
 
 @contextmanager
@@ -88,14 +99,7 @@ def _free_ports(names: list[str]) -> dict[str, int]:
 
 
 def _wait_until_ready(process: "subprocess.Popen[bytes]", server: SeaweedFs, log: Path) -> None:
-    client = boto3.client(
-        "s3",
-        region_name="us-east-1",
-        endpoint_url=server.endpoint_url,
-        aws_access_key_id=server.access_key,
-        aws_secret_access_key=server.secret_key,
-        config=Config(connect_timeout=1, read_timeout=5, retries={"total_max_attempts": 1}),
-    )
+    client = server.client(Config(connect_timeout=1, read_timeout=5, retries={"total_max_attempts": 1}))
     deadline = time.monotonic() + READY_WITHIN_S
     while time.monotonic() < deadline:
         if process.poll() is not None:

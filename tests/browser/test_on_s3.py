@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import boto3
 import pytest
 from playwright.sync_api import Page, Request, expect
 
@@ -41,20 +40,13 @@ def studio(tmp_path_factory: pytest.TempPathFactory, s3: SeaweedFs) -> Iterator[
 
 def allow(s3: SeaweedFs, origin: str) -> None:
     """Just the rule that docs/how-to/run-in-production.md asks for."""
-    client = boto3.client(
-        "s3",
-        region_name="us-east-1",
-        endpoint_url=s3.endpoint_url,
-        aws_access_key_id=s3.access_key,
-        aws_secret_access_key=s3.secret_key,
-    )
     rule = {
         "AllowedOrigins": [origin],
         "AllowedMethods": ["GET", "PUT"],
         "AllowedHeaders": ["content-type", "if-none-match"],
         "ExposeHeaders": ["ETag"],
     }
-    client.put_bucket_cors(Bucket=s3.bucket, CORSConfiguration={"CORSRules": [rule]})
+    s3.client().put_bucket_cors(Bucket=s3.bucket, CORSConfiguration={"CORSRules": [rule]})
 
 
 class Sent:
