@@ -6,6 +6,7 @@ from comfyfleet.comfy.connector import Connector
 from comfyfleet.comfy.limits import Limits
 from comfyfleet.comfy.model import (
     Cancelled,
+    Checked,
     Completed,
     Failed,
     FailureClass,
@@ -31,6 +32,7 @@ from comfyfleet.comfy.self_hosted import SelfHosted
 __all__ = [
     "Address",
     "Cancelled",
+    "Checked",
     "ComfyClient",
     "Completed",
     "Connector",

@@ -1,6 +1,7 @@
 """Which class of failure is in ComfyUI's own words. ComfyUI has no error codes: types and texts are all there is."""
 
 import re
+from dataclasses import asdict
 
 from comfyfleet.comfy.errors import PromptRefused
 from comfyfleet.comfy.model import Failed, FailureClass, NodeError
@@ -65,6 +66,10 @@ def failure_of_refusal(refused: PromptRefused) -> Failed:
         node=first.node if first else None,
         node_class=first.class_type if first else None,
         details="\n".join(_line(error) for error in refused.node_errors)[:DETAILS_CHARS_MAX],
+        response={
+            "error": {"type": refused.type, "message": refused.reason, "details": refused.details},
+            "node_errors": [asdict(error) for error in refused.node_errors],
+        },
     )
 
 

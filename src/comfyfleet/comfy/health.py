@@ -25,7 +25,7 @@ from comfyfleet.comfy.model import (
     Returned,
     Running,
 )
-from comfyfleet.comfy.verdict import ReturnReason, judge_entry
+from comfyfleet.comfy.verdict import ReturnReason, judge_entry, service_reason
 
 
 class Action(StrEnum):
@@ -107,6 +107,8 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
+    """`reason`: `service_error` and `service_job_not_found` where the server ended it; else a word of ours."""
+
     action: Action
     reason: str
     outcome: Outcome | None = None
@@ -188,11 +190,11 @@ def _over(outcome: Outcome, signs: Signs) -> Decision:
         case Completed():
             return Decision(Action.COMPLETE_JOB, "finished", outcome)
         case Failed(failure=failure):
-            return Decision(Action.FAIL_JOB, failure, outcome)
+            return Decision(Action.FAIL_JOB, service_reason(outcome) or failure, outcome)
         case Cancelled():
             return Decision(Action.FAIL_JOB, FailureClass.CANCELLED, outcome)
         case Returned(reason=reason):
-            return Decision(Action.RETURN_TO_QUEUE, reason, outcome)
+            return Decision(Action.RETURN_TO_QUEUE, service_reason(outcome) or reason, outcome)
 
 
 def _go_on(reason: str, look_again_in_s: float | None) -> Decision:

@@ -153,9 +153,12 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
+    """`response`, here and below: what the server itself said of this end, where it said something."""
+
     outputs: tuple[OutputFile, ...]
     node_timings_s: Mapping[str, float] = field(default_factory=dict)
     cached_nodes: frozenset[str] = frozenset()
+    response: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +170,18 @@ class Failed:
     exception_type: str | None = None
     details: str = ""
     outputs: tuple[OutputFile, ...] = ()  # what had been finished before the error
+    response: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """Nobody's fault: lost, interrupted by someone else, server restarted. Give it back and run it again."""
+    """Nobody's fault: lost, interrupted by someone else, server restarted. Give it back and run it again.
+
+    `not_found`: the server answers and does not know the prompt."""
 
     reason: str
+    not_found: bool = field(default=False, compare=False)
+    response: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +189,16 @@ class Cancelled:
     """We asked for it."""
 
 
-Update: TypeAlias = Queued | Progress | Preview
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A health check was answered. `action` and `reason`: what it decided. `recovers`: no message told of this end."""
+
+    action: str
+    reason: str
+    recovers: bool = False
+
+
+Update: TypeAlias = Queued | Progress | Preview | Checked
 Outcome: TypeAlias = Completed | Failed | Returned | Cancelled
 OUTCOMES = (Completed, Failed, Returned, Cancelled)
 
@@ -203,6 +220,12 @@ class HistoryEntry:
     outputs: Mapping[str, Mapping[str, Any]]
     meta: Mapping[str, Any] = field(default_factory=dict)
     output_nodes: tuple[str, ...] | None = None  # those that passed validation; None: not told
+
+    def as_response(self) -> dict[str, Any]:
+        """As ComfyUI's history spells it, without the graph."""
+        told = [[message.type, dict(message.facts)] for message in self.messages]
+        status = {"status_str": self.status, "completed": self.completed, "messages": told}
+        return {"status": status, "outputs": dict(self.outputs), "meta": dict(self.meta)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ it: of the chosen output node, and of every core node that always leaves a file.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -32,6 +33,16 @@ class ReturnReason(StrEnum):
     UNREACHABLE = "unreachable"  # the server has not answered for long
 
 
+class ServiceReason(StrEnum):
+    """What a server did to an attempt, within its failure class. For logs and operators."""
+
+    ERROR = "service_error"
+    JOB_NOT_FOUND = "service_job_not_found"
+
+
+_NOT_FOUND = frozenset({ReturnReason.LOST, ReturnReason.SERVER_RESTARTED, ReturnReason.NEVER_QUEUED})
+_OURS = frozenset({FailureClass.TIMEOUT, FailureClass.CANCELLED})
+
 _WORDS = {
     ReturnReason.LOST: "the server does not have the prompt any more.",
     ReturnReason.SERVER_RESTARTED: "the server has restarted and lost the prompt.",
@@ -45,6 +56,17 @@ _WORDS = {
 def words_of_return(reason: str) -> str:
     """For people. What is no reason of ours is told as it is."""
     return _WORDS.get(ReturnReason(reason), reason) if reason in set(ReturnReason) else reason
+
+
+def service_reason(outcome: Outcome) -> ServiceReason | None:
+    """None: it completed, or the end was not the server's doing."""
+    match outcome:
+        case Failed(failure=failure) if failure not in _OURS:
+            return ServiceReason.ERROR
+        case Returned(reason=reason, not_found=not_found) if not_found or reason in _NOT_FOUND:
+            return ServiceReason.JOB_NOT_FOUND
+        case _:
+            return None
 
 
 def failure_of_return(returned: Returned) -> FailureClass:
@@ -76,6 +98,10 @@ NOT_CONTENT = frozenset({"animated"})  # a flag beside the files
 
 
 def judge_entry(entry: HistoryEntry, prompt: Prompt) -> Outcome:
+    return replace(_judge(entry, prompt), response=entry.as_response())
+
+
+def _judge(entry: HistoryEntry, prompt: Prompt) -> Completed | Failed | Returned:
     kinds = {message.type for message in entry.messages}
     error = next((message.facts for message in entry.messages if message.type == "execution_error"), None)
     if error is not None and not is_interruption(_text(error.get("exception_type"))):
@@ -89,7 +115,7 @@ def judge_entry(entry: HistoryEntry, prompt: Prompt) -> Outcome:
     return Returned(ReturnReason.UNPROVEN)
 
 
-def _succeeded(entry: HistoryEntry, prompt: Prompt) -> Outcome:
+def _succeeded(entry: HistoryEntry, prompt: Prompt) -> Completed | Failed:
     missing = missing_outputs(entry, prompt)
     if not missing:
         return Completed(list_outputs(entry.outputs, first=prompt.output_node), cached_nodes=_cached(entry))

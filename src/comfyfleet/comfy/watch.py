@@ -12,6 +12,7 @@ from typing import Protocol
 
 from comfyfleet.comfy.health import (
     DEFAULT_PATIENCE,
+    Action,
     Decision,
     Look,
     Patience,
@@ -34,6 +35,7 @@ from comfyfleet.comfy.messages import (
 )
 from comfyfleet.comfy.model import (
     Absent,
+    Checked,
     Completed,
     Finished,
     Outcome,
@@ -228,9 +230,10 @@ class _Watcher:
             self._looked_at_s = self._clock.time()
         self._blind_since_s, self._blind_looks = None, 0
         if look is None:
-            return []
+            return [Checked(Action.CONTINUE_MONITORING, "not in the history yet")]
         updates = self._note(look)
         decision = decide(look, self._signs(), self._prompt, self._patience)
+        updates.append(self._checked(decision))
         if decision.outcome is not None:
             return [*updates, *await self._end(decision.outcome)]
         if self._stop is not None:
@@ -269,6 +272,10 @@ class _Watcher:
         moved = look.found.position != self._place
         self._place = look.found.position
         return [Queued(look.found.position)] if moved else []
+
+    def _checked(self, decision: Decision) -> Checked:
+        recovers = decision.outcome is not None and self._ended_at_s is None and self._stop is None
+        return Checked(decision.action, decision.reason, recovers=recovers)
 
     def _signs(self) -> Signs:
         now_s = self._clock.time()

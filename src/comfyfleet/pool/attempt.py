@@ -12,6 +12,7 @@ from comfyfleet.comfy.connector import Connector
 from comfyfleet.comfy.errors import PromptRefused, ServerUnreachable
 from comfyfleet.comfy.model import (
     OUTCOMES,
+    Checked,
     Failed,
     FailureClass,
     Outcome,
@@ -143,6 +144,9 @@ class Attempt:
         updates = self._connector.watch(prompt, deadline_s=self.job.deadline_s)
         try:
             async for heard in updates:
+                if isinstance(heard, Checked):
+                    self._note(heard)
+                    continue
                 if self.submitted is None and not isinstance(heard, Returned | Failed):
                     self._accepted(Submitted(self.prompt_id, 0))
                 if isinstance(heard, OUTCOMES):
@@ -153,6 +157,11 @@ class Attempt:
             if hasattr(updates, "aclose"):
                 await updates.aclose()
         return Failed(FailureClass.INFRA, "the connector stopped watching without an outcome")
+
+    def _note(self, checked: Checked) -> None:
+        if checked.recovers:
+            facts = {"job": self.job.id, "server": self._connector.name, "prompt_id": self.prompt_id}
+            log.info("pool.recovered_by_health_check", action=checked.action, reason=checked.reason, **facts)
 
     async def _stop_by(self, phase: Phase) -> None:
         """The watch hears of a cancel by itself. If it does not, or while the POST is out, we stop waiting some day."""

@@ -13,6 +13,7 @@ from comfyfleet.comfy.errors import AnswerTooLarge, PromptRefused, ServerUnreach
 from comfyfleet.comfy.model import (
     OUTCOMES,
     Absent,
+    Checked,
     Completed,
     Failed,
     FailureClass,
@@ -22,6 +23,7 @@ from comfyfleet.comfy.model import (
     Prompt,
     Queued,
     Returned,
+    Update,
 )
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
@@ -174,8 +176,11 @@ async def _watch(course: Course, prompt: Prompt) -> Outcome:
     return Failed(FailureClass.INFRA, "the connector stopped watching without an outcome")
 
 
-def _tell(course: Course, heard: Queued | Progress | Preview) -> None:
+def _tell(course: Course, heard: Update) -> None:
     match heard:
+        case Checked():
+            if heard.recovers:
+                log.info("job.recovered_by_health_check", action=heard.action, reason=heard.reason)
         case Queued():
             course.may_have_begun = False
         case Progress():

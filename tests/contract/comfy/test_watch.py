@@ -7,6 +7,7 @@ import pytest
 from comfyfleet.comfy.messages import ExecutionError, Status, Unknown
 from comfyfleet.comfy.model import (
     Cancelled,
+    Checked,
     Completed,
     Failed,
     FailureClass,
@@ -78,7 +79,31 @@ def test_a_history_that_forgets_what_nobody_heard_is_a_lost_prompt() -> None:
         server.silent_from = 0
         server.enqueue(Job(attempt.prompt, history_kept=False))
 
-    assert watch_job(Job(a_prompt()), deaf).outcome == Returned(ReturnReason.LOST)
+    seen = watch_job(Job(a_prompt()), deaf)
+    assert seen.outcome == Returned(ReturnReason.LOST)
+    assert seen.updates[-1] == Checked("return_to_queue", "service_job_not_found", recovers=True)
+
+
+def test_an_error_that_nobody_heard_is_a_service_error_with_the_servers_own_response() -> None:
+    async def deaf(server: FakeComfy, attempt: Attempt) -> None:
+        server.silent_from = 0
+        error = ExecutionError(attempt.prompt.prompt_id, "2", "KSampler", "no such sampler", "ValueError")
+        server.enqueue(Job(attempt.prompt, error=error))
+
+    seen = watch_job(Job(a_prompt()), deaf)
+    assert isinstance(seen.outcome, Failed)
+    assert seen.updates[-1] == Checked("fail_job", "service_error", recovers=True)
+    assert seen.outcome.response is not None
+    assert seen.outcome.response["status"]["messages"][-1][0] == "execution_error"
+
+
+def test_what_was_heard_to_its_end_is_no_recovery() -> None:
+    seen = watch_job(Job(a_prompt()))
+    ended = [each for each in seen.updates if isinstance(each, Checked) and each.action == "complete_job"]
+    assert ended == [Checked("complete_job", "finished")]
+    assert isinstance(seen.outcome, Completed)
+    assert seen.outcome.response is not None
+    assert set(seen.outcome.response) == {"status", "outputs", "meta"}
 
 
 def test_one_look_that_finds_nothing_loses_nothing() -> None:

@@ -164,7 +164,7 @@ class CloudConnector:
             yield Failed(FailureClass.SERVER_FAULT, error.message)
             return
         if job_id is None:
-            yield Returned("Comfy Cloud does not know the job.")
+            yield Returned("Comfy Cloud does not know the job.", not_found=True)
             return
         watch = JobWatch(
             client=self._client,

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from comfyfleet.comfy.cloud.client import CloudClient
 from comfyfleet.comfy.cloud.clock import Clock
@@ -12,6 +12,7 @@ from comfyfleet.comfy.cloud.jobs import JobStatus, read_error, read_outputs, rea
 from comfyfleet.comfy.cloud.status import JobState, failed_by
 from comfyfleet.comfy.model import (
     Cancelled,
+    Checked,
     Completed,
     Failed,
     FailureClass,
@@ -65,6 +66,7 @@ class JobWatch:
                 if (outcome := await self._outcome(status)) is not None:
                     yield outcome
                     return
+                yield Checked("continue_monitoring", "unknown yet" if status is None else status.state.value)
                 if status is not None and status.state is not self._state:
                     self._state, self._look = status.state, 0
                     yield await self._update()
@@ -103,9 +105,9 @@ class JobWatch:
                 return await self._completed()
             case JobState.FAILED:
                 error = await read_error(self.client, self.job_id, known=status.error)
-                return failed_by(error)
+                return replace(failed_by(error), response={"error": asdict(error)})
             case JobState.LOST:
-                return Returned("Comfy Cloud lost the job.")
+                return Returned("Comfy Cloud lost the job.", not_found=True)
             case JobState.CANCELLED:
                 return Cancelled() if self.we_cancelled() else Returned("Somebody else cancelled it on Comfy Cloud.")
 
@@ -114,15 +116,16 @@ class JobWatch:
         self._unknown_since = now if self._unknown_since is None else self._unknown_since
         if now - self._unknown_since < self.polling.unknown_s:
             return None
-        return Returned("Comfy Cloud does not know the job any more.")
+        return Returned("Comfy Cloud does not know the job any more.", not_found=True)
 
     async def _completed(self) -> Outcome:
         """The word may come before what was made is listed: waited for within bounds of its own."""
         until, look = self.clock.monotonic() + self.polling.outputs_s, 0
         while True:
             try:
-                if found := list_outputs(await read_outputs(self.client, self.job_id), first=self.prompt.output_node):
-                    return Completed(found)
+                told = await read_outputs(self.client, self.job_id)
+                if found := list_outputs(told, first=self.prompt.output_node):
+                    return Completed(found, response={"outputs": dict(told)})
                 problem = "it lists no output"
             except Unavailable as error:
                 problem = error.message

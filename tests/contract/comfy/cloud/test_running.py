@@ -10,6 +10,7 @@ from comfyfleet.comfy.cloud import CloudConnector
 from comfyfleet.comfy.model import (
     Absent,
     Cancelled,
+    Checked,
     Completed,
     Failed,
     FailureClass,
@@ -21,6 +22,7 @@ from comfyfleet.comfy.model import (
     Returned,
     Running,
 )
+from comfyfleet.comfy.verdict import service_reason
 from tests.contract.comfy.cloud.walking import STARTED, JumpingClock, run, seen
 from tests.fake_cloud import FakeCloud, cut_short, endless, raw, says, silent
 
@@ -94,7 +96,18 @@ async def test_why_a_job_failed_is_taken_from_the_status_when_nothing_else_answe
 
 async def test_a_lost_job_is_given_back(connector: CloudConnector, cloud: FakeCloud, prompt: Prompt) -> None:
     cloud.words = ("pending", "lost")
-    assert isinstance((await run(connector, prompt))[-1], Returned)
+    lost = (await run(connector, prompt))[-1]
+    assert isinstance(lost, Returned)
+    assert service_reason(lost) == "service_job_not_found"
+
+
+async def test_each_answer_about_a_job_is_a_health_check(
+    connector: CloudConnector, cloud: FakeCloud, prompt: Prompt
+) -> None:
+    cloud.words = ("pending", "in_progress", "in_progress", "completed")
+    await connector.submit(prompt)
+    told = [each async for each in connector.watch(prompt, deadline_s=3600) if isinstance(each, Checked)]
+    assert [each.reason for each in told] == ["waiting", "running", "running"]
 
 
 async def test_cancelled_by_us_and_by_somebody_else_are_two_things(
