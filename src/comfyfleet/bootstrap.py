@@ -148,6 +148,7 @@ async def open_house(settings: Settings, *, makes_home: bool) -> AsyncIterator[H
 
 def build_options(settings: Settings) -> ApiOptions:
     return ApiOptions(
+        hsts=settings.mode == "production" and (settings.public_url or "").startswith("https://"),
         cors_origins=settings.cors_origins,
         body_bytes_max=settings.body_bytes_max,
         upload_bytes_max=settings.upload_bytes_max,

@@ -153,7 +153,12 @@ class Settings(BaseSettings):
         ge=1,
         description="Small pictures per key or session and replica, counted apart; five times as many per tenant.",
     )
-    logins_per_minute: int = Field(10, ge=1, description="Tries per address and per email; then 429.")
+    logins_per_minute: int = Field(
+        10,
+        ge=1,
+        description="Logins tried for one email from one network; then 429. Five times as many for all emails from one"
+        " network, ten times as many for one email from networks its user has not logged in from.",
+    )
 
     session_ttl_s: int = Field(14 * 86_400, ge=60, le=TTL_S_MAX, description="How long a web login lasts.")
     invite_ttl_s: int = Field(7 * 86_400, ge=60, le=TTL_S_MAX, description="How long an invitation can be accepted.")
@@ -214,6 +219,7 @@ class Settings(BaseSettings):
         parts = urlsplit(value)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise ValueError("must be an address such as https://fleet.example.com")
+        require_callable(value)
         return value.rstrip("/")
 
     @field_validator("get_tokens_url")
@@ -407,6 +413,16 @@ def _explain(error: ValidationError) -> list[str]:
             text = NO_SUCH
         lines.append(f"{field}: {text}" if field else text)
     return lines
+
+
+def require_callable(url: str) -> None:
+    """Raises ValueError for what the HTTP client would refuse later, in the middle of its work."""
+    import httpx2  # heavy: most commands need no client
+
+    try:
+        httpx2.URL(url)
+    except httpx2.InvalidURL as problem:
+        raise ValueError(f"is no URL that can be called: {problem}") from None
 
 
 def _check_database_url(url: SecretStr) -> None:

@@ -178,7 +178,7 @@ def _example(name: str, schema: Json) -> Any:
         case "array":
             return [_example(name, schema["items"])]
         case "integer":
-            return schema.get("minimum", 1)
+            return int(schema.get("minimum", 1))  # OpenAPI writes 1.0
         case "number":
             return schema.get("minimum", 1.0)
         case "boolean":

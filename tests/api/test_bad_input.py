@@ -198,6 +198,27 @@ def _misfits(operation: Operation) -> Iterator[tuple[tuple[str | int, ...], Any]
                 yield spot, value
 
 
+MONEY = re.compile("token|amount|cost|price|budget|credit|jobs_max")
+NO_AMOUNTS: list[Any] = [True, "7", 1000.0]
+
+
+@pytest.mark.usefixtures("unchanged")
+async def test_money_is_a_whole_number_and_nothing_that_could_be_made_one(app: FastAPI, asker: Asker) -> None:
+    tried = set()
+    for operation in with_body(app):
+        schema = operation.body or {}
+        for name, field in schema.get("properties", {}).items():
+            types = {each.get("type") for each in [field, *field.get("anyOf", [])]}
+            if "integer" not in types or not MONEY.search(name):
+                continue
+            tried.add(name)
+            for value in NO_AMOUNTS:
+                answer = await asker.send(operation, {**(operation.example() or {}), name: value})
+                error = require_refusal(answer, (operation, name, value), 422)
+                assert name in error["message"]
+    assert tried >= {"amount", "credits_cost", "tokens_max", "jobs_max"}
+
+
 @pytest.mark.usefixtures("unchanged")
 async def test_unknown_fields_are_refused(app: FastAPI, asker: Asker) -> None:
     for operation in with_body(app):

@@ -1,5 +1,8 @@
 """What surrounds every route: policies, ids, headers, limits, crashes, databases that are down, other origins."""
 
+import base64
+import hashlib
+import re
 import socket
 import time
 from dataclasses import replace
@@ -352,6 +355,27 @@ async def test_other_origins_may_not_call(shared: FastAPI, client: httpx2.AsyncC
                 assert "access-control-allow-origin" not in refused.headers
                 answer = await asker.get("/healthz", headers={"Origin": origin})
                 assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_the_api_reference_runs_its_own_scripts_only_and_in_no_frame(client: httpx2.AsyncClient) -> None:
+    for path in ("/docs", "/docs/oauth2-redirect"):
+        answer = await client.get(path)
+        rules = answer.headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in rules
+        assert "'unsafe-inline'" not in rules.partition("script-src")[2].partition(";")[0]
+        scripts = re.findall(r"<script>(.*?)</script>", answer.text, re.DOTALL)
+        assert scripts
+        for script in scripts:
+            digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in rules
+
+
+async def test_browsers_are_told_to_come_by_https_in_production(house: House) -> None:
+    app = build_app(house, ApiOptions(hsts=True))
+    async with at(app, "https://fleet.example.com") as safe, at(app, "http://fleet.example.com") as plain:
+        for path in ("/healthz", "/", "/api/wallet"):
+            assert (await safe.get(path)).headers["strict-transport-security"] == "max-age=31536000"
+            assert "strict-transport-security" not in (await plain.get(path)).headers
 
 
 async def test_the_api_reference_names_no_other_host(client: httpx2.AsyncClient) -> None:

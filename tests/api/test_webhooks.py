@@ -12,6 +12,7 @@ from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.tenants import Role
 from comfyfleet.upkeep.deliver_webhooks import Courier
+from tests.api import ordering
 from tests.builders import Member, a_member
 from tests.receiver import Receiver, a_receiver
 
@@ -89,14 +90,42 @@ async def test_an_address_that_is_not_public_is_refused_with_what_to_do(
     assert (changed.status_code, changed.json()["error"]["code"]) == (422, "address_not_public")
 
 
-async def test_a_member_may_look_and_not_touch(client: httpx2.AsyncClient, house: House, member: Member) -> None:
+async def test_the_tenants_endpoints_are_its_admins(client: httpx2.AsyncClient, house: House, member: Member) -> None:
+    """Neither a member nor an admin's key without the scope `manage` sees where the tenant's events go."""
     made = (await client.post("/api/webhooks", json={"url": "https://example.com/a"}, headers=member.headers)).json()
-    plain = await a_member(house, tenant=member.tenant, role=Role.MEMBER)
-    client.headers.update(plain.headers)
     address = f"/api/webhooks/{made['endpoint']['id']}"
-    assert "secret" not in (await client.get(address)).json()
-    assert (await client.get(f"{address}/secret")).status_code == 403
-    assert (await client.post("/api/webhooks", json={"url": "https://example.com/b"})).status_code == 403
+    await client.post(f"{address}/test", headers=member.headers)
+    log = await client.get(f"{address}/deliveries", headers=member.headers)
+    story = f"/api/webhook-deliveries/{log.json()['deliveries'][0]['id']}"
+    scopes = {"name": "narrow", "scopes": ["read", "write"]}
+    narrow = (await client.post("/api/keys", json=scopes, headers=member.headers)).json()["secret"]
+    plain = await a_member(house, tenant=member.tenant, role=Role.MEMBER)
+    for headers in (plain.headers, {"Authorization": f"Bearer {narrow}"}):
+        client.headers.update(headers)
+        for path in ("/api/webhooks", address, f"{address}/secret", f"{address}/deliveries"):
+            assert (await client.get(path)).status_code == 403, path
+        assert (await client.post("/api/webhooks", json={"url": "https://example.com/b"})).status_code == 403
+        assert (await client.get(story)).status_code == 404
+
+
+async def test_a_member_sees_the_deliveries_of_their_own_jobs(client: httpx2.AsyncClient, house: House) -> None:
+    await ordering.an_effect(house, "plain", takes_input=False)
+    admin = await a_member(house)
+    ours, other = [await a_member(house, tenant=admin.tenant, role=Role.MEMBER, tokens=50) for _ in range(2)]
+    await client.post("/api/webhooks", json={"url": "https://example.com/all"}, headers=admin.headers)
+    body = {"effect": "plain", "properties": {"prompt": "x"}, "webhook_url": "https://example.com/mine"}
+    mine, theirs = [
+        (await client.post("/api/ai-jobs", json=body, headers=each.headers)).json()["id"] for each in (ours, other)
+    ]
+    [listed] = (await client.get(f"/api/ai-jobs/{mine}/deliveries", headers=ours.headers)).json()["deliveries"]
+    assert listed["event_type"] == "job.queued"
+    story = await client.get(f"/api/webhook-deliveries/{listed['id']}", headers=ours.headers)
+    assert story.json()["payload"]["data"]["id"] == mine
+    assert (await client.get(f"/api/ai-jobs/{theirs}/deliveries", headers=ours.headers)).status_code == 404
+    assert (await client.get(f"/api/webhook-deliveries/{listed['id']}", headers=other.headers)).status_code == 404
+    assert (await client.get(f"/api/webhook-deliveries/{listed['id']}", headers=admin.headers)).status_code == 200
+    replay = f"/api/webhook-deliveries/{listed['id']}/replay"
+    assert (await client.post(replay, headers=ours.headers)).status_code == 403
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.webhooks.addresses import AddressNotPublic, require_reachable
+from comfyfleet.webhooks.endpoints import check_url
 from comfyfleet.webhooks.model import Due
 from comfyfleet.webhooks.send import AddressRefused, PublicOnly, a_sender, send
 from tests.receiver import a_receiver
@@ -134,4 +136,36 @@ async def test_a_refused_address_is_told_as_what_became_of_the_try(monkeypatch: 
     async with a_sender() as client:
         sent = await send(client, due)
     assert sent.status is None
-    assert sent.error == "metadata.example.com leads to 169.254.169.254, which is not a public address."
+    assert sent.error == "metadata.example.com leads to an address that is not public."
+
+
+@pytest.mark.parametrize("url", ["http://10.1.2.3:9/hook", "http://localhost:9/hook"])
+async def test_no_error_names_the_address_that_was_tried(url: str) -> None:
+    due = Due(new_id(), new_id(), new_id(), 1, 0, new_id(), url, Secret("whsec_" + "A" * 32), "{}")
+    async with httpx2.AsyncClient(transport=Fails()) as client:
+        sent = await send(client, due)
+    assert sent.error == "No connection could be made."
+
+
+class Fails(httpx2.AsyncBaseTransport):
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("[Errno 111] Connect call failed ('10.1.2.3', 9)")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://[::1",
+        "https://\u2488.com/x",
+        "https://exa\u00admple.com/x",
+        "https://256.256.1.1/x",
+        "https://example.com:80a/",
+        "https://example.com/\x7f",
+    ],
+)
+async def test_what_the_client_refuses_is_refused_when_entered(url: str) -> None:
+    with pytest.raises(InvalidInput):
+        check_url(url)
+    due = Due(new_id(), new_id(), new_id(), 1, 0, new_id(), url, Secret("whsec_" + "A" * 32), "{}")
+    async with a_sender() as client:  # one that was entered before that
+        assert (await send(client, due)).error == "The URL cannot be called."

@@ -15,6 +15,7 @@ from comfyfleet import __version__
 from comfyfleet.api import auth, health, payments, replicas, web
 from comfyfleet.api.background import Background
 from comfyfleet.api.describe_errors import describe_errors
+from comfyfleet.api.docs_rules import DocsRules
 from comfyfleet.api.errors import install_error_handlers
 from comfyfleet.api.limits import RateLimits
 from comfyfleet.api.objects import objects_router
@@ -90,7 +91,8 @@ def _surround(app: FastAPI, options: ApiOptions) -> None:
             allow_headers=["Authorization", "Content-Type", "If-None-Match", "Last-Event-ID", "Prefer"],
             expose_headers=["ETag", "Location", "Preference-Applied", "X-Request-Id", "Retry-After"],
         )
-    app.add_middleware(RequestContext)
+    app.add_middleware(DocsRules, path="/docs")
+    app.add_middleware(RequestContext, hsts=options.hsts)
     app.add_middleware(WorkerEndpoints, state=app)
 
 

@@ -9,13 +9,13 @@ from pydantic import ConfigDict, Field, SecretStr, StringConstraints
 from comfyfleet import tenants
 from comfyfleet.api.bodies import Body, View
 from comfyfleet.api.cookies import clear_session_cookie, require_same_origin, session_secret, set_session_cookie
-from comfyfleet.api.limits import client_network
+from comfyfleet.api.limits import RateLimits, client_network, network_of
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.passes import Passes
 from comfyfleet.api.policy import AnyCaller, Public, TheHouse, TheLimits, TheOptions
 from comfyfleet.api.views import InviteView, UserView
 from comfyfleet.house import House
-from comfyfleet.kernel.errors import FleetError, LinkSpent, NotFound, Unauthenticated
+from comfyfleet.kernel.errors import FleetError, LimitReached, LinkSpent, NotFound, Unauthenticated
 from comfyfleet.kernel.ids import SessionId, TenantId, UserId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.tenants import Caller, Postbox, Role, Scope, User, credentials
@@ -23,6 +23,10 @@ from comfyfleet.tenants.lifecycle import UserStatus
 
 router = APIRouter(prefix="/api/auth", tags=["auth"])
 log = structlog.get_logger()
+
+# Behind one network many people may log in; from many networks one person hardly does.
+EMAILS_PER_NETWORK = 5
+NETWORKS_PER_EMAIL = 10
 
 Email = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=254)]
 Password = Annotated[SecretStr, Field(min_length=1, max_length=1024)]
@@ -79,10 +83,9 @@ async def log_in(
     """Sets the session cookie. Unknown email and wrong password get one answer, after the same time."""
     address = request.client.host if request.client else "unknown"
     _require_own_page(request)
-    await limits.spend(options.logins_per_minute, "login-address", client_network(request))
     # The one spelling that is looked up: another way to write it must not be another count.
     email = tenants.normal_email(body.email)
-    await limits.spend(options.logins_per_minute, "login-email", email)
+    await _throttle(request, house, limits, options.logins_per_minute, email)
     async with house.control_tx(read_only=True) as tx:
         login = await credentials.find_login(tx, email)
     held = await credentials.check_password(
@@ -98,6 +101,21 @@ async def log_in(
         raise Unauthenticated("Email or password is wrong.")
     warning = set_session_cookie(request, response, secret, ttl_s=options.session_ttl_s)
     return LoginView(user_id=login.user_id, warning=warning)
+
+
+async def _throttle(request: Request, house: House, limits: RateLimits, per_minute: int, email: str) -> None:
+    """Nobody is locked out by strangers: tries are counted by email and network together. Many networks that try one
+    email share a larger count, which does not hold for networks its user has logged in from."""
+    network = client_network(request)
+    await limits.spend(per_minute, "login-email-network", email, network)
+    await limits.spend(per_minute * EMAILS_PER_NETWORK, "login-network", network)
+    try:
+        await limits.spend(per_minute * NETWORKS_PER_EMAIL, "login-email", email)
+    except LimitReached:
+        async with house.control_tx(read_only=True) as tx:
+            known = await credentials.list_login_addresses(tx, email)
+        if network not in {network_of(each) for each in known}:
+            raise
 
 
 @router.post("/logout", status_code=204, dependencies=[Depends(Public())])
@@ -185,7 +203,11 @@ async def request_password_reset(
     """Sends a link if there is such a user and mail is configured. The answer never tells."""
     await limits.spend(options.logins_per_minute, "reset-address", client_network(request))
     email = tenants.normal_email(body.email)
-    await limits.spend(options.logins_per_minute, "reset-email", email)
+    try:
+        await limits.spend(options.logins_per_minute, "reset-email", email)
+    except LimitReached:
+        # A stranger may have asked: that must not refuse the owner, who has this minute's letters already.
+        return
     # After the answer: how long the letter takes would tell whether there is somebody to write to.
     work.add_task(_send_reset, house, email, options.password_reset_ttl_s)
 

@@ -57,4 +57,5 @@ def page_request(
     return PageRequest.parse(rows=limit, cursor=cursor)
 
 
-Tokens = Annotated[int, Field(ge=1, le=10**12)]
+# Strict: `true`, "7" and 1000.0 are no amounts, though a parser could make numbers of them.
+Tokens = Annotated[int, Field(strict=True, ge=1, le=10**12)]

@@ -17,7 +17,10 @@ TIDY_EVERY_S = 60.0
 
 def client_network(request: Request) -> str:
     """Whom to count as one: an address, or for IPv6 its network, for who has one address there has all of it."""
-    host = request.client.host if request.client else "unknown"
+    return network_of(request.client.host if request.client else "unknown")
+
+
+def network_of(host: str) -> str:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

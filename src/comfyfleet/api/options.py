@@ -22,6 +22,8 @@ class SettingInForce:
 
 @dataclass(frozen=True)
 class ApiOptions:
+    # Tell browsers to come by HTTPS only.
+    hsts: bool = False
     cors_origins: list[str] = field(default_factory=list)
     body_bytes_max: int = 1024**2
     upload_bytes_max: int = 5 * 1024**3

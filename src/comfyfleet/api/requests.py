@@ -20,14 +20,15 @@ log = structlog.get_logger()
 REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 BODY_WITHIN_S = 30.0
 UPLOADS = re.compile(r"/objects/.*|/api/effects/[^/]+/run")
+HSTS = "max-age=31536000"  # a year; subdomains are not ours to decide about
 QUIET_PATHS = ("/healthz", "/readyz")
 
 
 class RequestContext:
     """Plain ASGI, not BaseHTTPMiddleware: that one costs several times the rest of a request."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, hsts: bool = False) -> None:
+        self.app, self.hsts = app, hsts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -48,6 +49,8 @@ class RequestContext:
                 headers.setdefault("X-Content-Type-Options", "nosniff")
                 headers.setdefault("Referrer-Policy", "no-referrer")
                 headers.setdefault("Cache-Control", "no-store")
+                if self.hsts and scope["scheme"] == "https":
+                    headers.setdefault("Strict-Transport-Security", HSTS)
             await send(message)
 
         try:

@@ -3,6 +3,8 @@
 import os
 from urllib.parse import urlsplit
 
+import httpx2
+
 from comfyfleet.client.errors import KeyMissing
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.secret import Secret
@@ -32,7 +34,8 @@ def _checked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         named = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
-    except ValueError:
+        httpx2.URL(url)
+    except (ValueError, httpx2.InvalidURL):
         named = False
     if not named:
         raise InvalidInput("url", "must be an address such as https://fleet.example.com")

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urlsplit
 
+import httpx2
+
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.secret import Secret
 
@@ -35,7 +37,8 @@ def parse_address(url: str, *, bearer: Secret | str | None = None, headers: Mapp
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         host, port = parts.hostname, parts.port
-    except ValueError:
+        httpx2.URL(parts.geturl())
+    except (ValueError, httpx2.InvalidURL):
         raise InvalidInput("server", "this is no URL") from None
     if parts.scheme not in SCHEMES or not host:
         raise InvalidInput("server", "a server's URL is http(s)://host[:port]")

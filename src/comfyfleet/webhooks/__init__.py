@@ -15,7 +15,13 @@ from comfyfleet.webhooks.endpoints import (
 )
 from comfyfleet.webhooks.lifecycle import DELIVERY, DeliveryStatus
 from comfyfleet.webhooks.model import Attempt, Delivery, Due, Endpoint, Sent, WebhookType
-from comfyfleet.webhooks.read import DeliveryStory, list_deliveries, read_delivery, replay_delivery
+from comfyfleet.webhooks.read import (
+    DeliveryStory,
+    list_deliveries,
+    list_deliveries_about,
+    read_delivery,
+    replay_delivery,
+)
 from comfyfleet.webhooks.record import record_event, send_test
 from comfyfleet.webhooks.send import a_sender, send
 
@@ -39,6 +45,7 @@ __all__ = [
     "forget_events",
     "forget_unnamed",
     "list_deliveries",
+    "list_deliveries_about",
     "list_endpoints",
     "list_unnamed",
     "note_sent",

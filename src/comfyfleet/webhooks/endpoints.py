@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
+
 from comfyfleet.db import PoolTx, TenantTx
 from comfyfleet.kernel.errors import InvalidInput, NotFound, Refused
 from comfyfleet.kernel.ids import EndpointId
@@ -135,8 +137,9 @@ def check_url(url: str, *, field: str = "url") -> str:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:
-        raise InvalidInput(field, "is not a URL") from None
+        httpx2.Request("POST", url)  # what the sender could not call is refused before anything is written
+    except (ValueError, httpx2.InvalidURL):
+        raise InvalidInput(field, "is not a URL that can be called; check its host and port") from None
     if parts.scheme not in ("https", "http") or not parts.hostname or port == 0:
         raise InvalidInput(field, "must begin with https:// (or http://) and name a host")
     if parts.username or parts.password:

@@ -1,6 +1,7 @@
 """The delivery log, and sending again by hand."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import NotFound
@@ -14,6 +15,7 @@ from comfyfleet.webhooks.model import Attempt, Delivery
 @dataclass(frozen=True, slots=True)
 class DeliveryStory:
     delivery: Delivery
+    subject_id: UUID
     payload: str
     attempts: list[Attempt]
 
@@ -25,12 +27,21 @@ async def list_deliveries(tx: TenantTx, endpoint_id: EndpointId, request: PageRe
     return Page.cut([Delivery.from_row(row) for row in rows], [row.id for row in rows], request)
 
 
+async def list_deliveries_about(
+    tx: TenantTx, subject_id: UUID, endpoint_id: EndpointId, request: PageRequest
+) -> Page[Delivery]:
+    """To one endpoint, listed or not, about one job. Newest first."""
+    statement = sql.delivery_page(endpoint_id, subject_id=subject_id, after=request.after, rows=request.rows)
+    rows = await tx.all(statement)
+    return Page.cut([Delivery.from_row(row) for row in rows], [row.id for row in rows], request)
+
+
 async def read_delivery(tx: TenantTx, delivery_id: DeliveryId) -> DeliveryStory:
     row = await tx.maybe(sql.delivery(delivery_id))
     if row is None:
         raise NotFound("webhook delivery", delivery_id)
     attempts = [Attempt.from_row(each) for each in await tx.all(sql.attempts_of(delivery_id))]
-    return DeliveryStory(Delivery.from_row(row), row.payload, attempts)
+    return DeliveryStory(Delivery.from_row(row), row.subject_id, row.payload, attempts)
 
 
 async def replay_delivery(tx: TenantTx, delivery_id: DeliveryId) -> DeliveryStory:

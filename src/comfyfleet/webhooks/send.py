@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 import httpx2
+import structlog
 from standardwebhooks import Webhook
 
 from comfyfleet.kernel.errors import Refused
@@ -21,17 +22,30 @@ CONNECT_WITHIN_S = 5.0
 # Only the status counts. A little of the body is read: whoever is hung up on while it answers may call that a failure.
 BODY_BYTES_MAX = 64 * 1024
 LOOKUPS_MAX = 64
-ERROR_CHARS_MAX = 300
+PROBLEMS: tuple[tuple[type[Exception], str], ...] = (
+    (socket.gaierror, "The host name was not found."),
+    (httpx2.ConnectTimeout, f"No connection within {CONNECT_WITHIN_S:.0f} s."),
+    (httpx2.ConnectError, "No connection could be made."),
+    (httpx2.TimeoutException, f"did not answer within {WITHIN_S:.0f} s"),
+    (httpx2.InvalidURL, "The URL cannot be called."),
+    (httpx2.UnsupportedProtocol, "The URL cannot be called."),
+    (UnicodeError, "The host name was not found."),
+    (httpx2.TransportError, "The connection broke before there was an answer."),
+    (Exception, "It could not be sent."),
+)
+
+log = structlog.get_logger()
 
 
 class AddressRefused(Refused):
     """A webhook URL leads into a network that is not its tenant's to reach."""
 
     code = "address_refused"
-    text = "{host} leads to {address}, which is not a public address."
+    text = "{host} leads to an address that is not public."
 
     def __init__(self, host: str, address: str) -> None:
-        super().__init__(host=host, address=address)
+        super().__init__(host=host)
+        self.address = address  # for operators only: a tenant could read a private network's names from it
 
 
 class PublicOnly(httpx2.AsyncBaseTransport):
@@ -93,11 +107,19 @@ async def send(client: httpx2.AsyncClient, due: Due) -> Sent:
     except TimeoutError:
         status, error = None, f"did not answer within {WITHIN_S:.0f} s"
     except AddressRefused as refused:
+        log.info("webhook.address_refused", endpoint=str(due.endpoint_id), address=refused.address)
         status, error = None, refused.message
-    except (httpx2.HTTPError, OSError, ValueError) as problem:
-        # The kind, and no more of the text than says why: it may hold addresses, and it is the tenant's to read.
-        status, error = None, f"{type(problem).__name__}: {problem}"[:ERROR_CHARS_MAX]
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as problem:
+        log.info("webhook.not_sent", endpoint=str(due.endpoint_id), problem=f"{type(problem).__name__}: {problem}")
+        status, error = None, _in_words(problem)
     return Sent(status, error, round((time.monotonic() - began) * 1000))
+
+
+def _in_words(problem: Exception) -> str:
+    """For the tenant to read: one of a few sentences. The text of an exception may hold addresses of our networks."""
+    if "certificate verify failed" in str(problem):
+        return "Its certificate is not valid for the host name."
+    return next(words for kind, words in PROBLEMS if isinstance(problem, kind))
 
 
 async def _post(client: httpx2.AsyncClient, due: Due) -> int:

@@ -105,7 +105,9 @@ def insert_delivery() -> sa.Insert:
 LISTED = (*d.c, v.c.event_type)
 
 
-def delivery_page(endpoint_id: EndpointId, *, after: UUID | None, rows: int) -> sa.Select[Any]:
+def delivery_page(
+    endpoint_id: EndpointId, *, subject_id: UUID | None = None, after: UUID | None, rows: int
+) -> sa.Select[Any]:
     page = (
         sa.select(*LISTED)
         .join(v, sa.and_(v.c.id == d.c.event_id, v.c.tenant_id == BOUND_TENANT))
@@ -113,12 +115,14 @@ def delivery_page(endpoint_id: EndpointId, *, after: UUID | None, rows: int) -> 
         .order_by(d.c.id.desc())
         .limit(rows + 1)
     )
+    if subject_id is not None:
+        page = page.where(v.c.subject_id == subject_id)
     return page.where(d.c.id < after) if after else page
 
 
 def delivery(delivery_id: DeliveryId) -> sa.Select[Any]:
     return (
-        sa.select(*LISTED, v.c.payload)
+        sa.select(*LISTED, v.c.payload, v.c.subject_id)
         .join(v, sa.and_(v.c.id == d.c.event_id, v.c.tenant_id == BOUND_TENANT))
         .where(d.c.tenant_id == BOUND_TENANT, d.c.id == delivery_id)
     )

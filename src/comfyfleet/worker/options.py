@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
+import httpx2
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -145,6 +146,10 @@ class WorkerSettings(BaseSettings):
             raise ValueError("must be an address such as https://fleet.example.com")
         if parts.username or parts.password:
             raise ValueError("must not hold a user or a password")
+        try:
+            httpx2.URL(value)
+        except httpx2.InvalidURL as problem:
+            raise ValueError(f"is no URL that can be called: {problem}") from None
         return value.rstrip("/")
 
     @field_validator("comfyui_url")

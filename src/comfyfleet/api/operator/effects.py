@@ -33,7 +33,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Description = Annotated[str, Field(max_length=5_000)]
 Slug = Annotated[str, Field(min_length=1, max_length=100)]
 Overrides = Annotated[dict[str, Value], Field(max_length=OVERRIDES_MAX)]
-Cost = Annotated[int, Field(ge=0, le=CREDITS_COST_MAX)]
+Cost = Annotated[int, Field(strict=True, ge=0, le=CREDITS_COST_MAX)]
 # A route whose body is a file: its kind is said by Content-Type.
 FILE_BODY = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in MEDIA_TYPES}}
 

@@ -42,8 +42,8 @@ Writer = Annotated[Caller, Depends(TenantCaller(Scope.WRITE))]
 Pages = Annotated[PageRequest, Depends(page_request)]
 Position = Annotated[int, Field(ge=0, lt=STEPS_MAX, description="The step's, counted from 0.")]
 AtStep = Annotated[int, Query(ge=0, lt=STEPS_MAX, description="Of this step, counted from 0.")]
-Jobs = Annotated[int, Field(ge=1, le=10**6)]
-Tokens = Annotated[int, Field(ge=0, le=10**15)]
+Jobs = Annotated[int, Field(strict=True, ge=1, le=10**6)]
+Tokens = Annotated[int, Field(strict=True, ge=0, le=10**15)]
 Hours = Annotated[float, Field(strict=True, gt=0, le=8760)]
 SEED_BITS = 53
 

@@ -1,17 +1,20 @@
 """Where a tenant's events are sent, and what became of each delivery."""
 
 import json
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 
-from comfyfleet import webhooks
+from comfyfleet import jobs, webhooks
 from comfyfleet.api.background import wake_webhooks
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
-from comfyfleet.kernel.ids import DeliveryId, EndpointId, WebhookEventId
+from comfyfleet.db import TenantTx
+from comfyfleet.kernel.errors import NotFound
+from comfyfleet.kernel.ids import DeliveryId, EndpointId, JobId, UserId, WebhookEventId
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.tenants import Caller, Scope
 from comfyfleet.webhooks import Delivery, DeliveryStatus, DeliveryStory, Endpoint, WebhookType
@@ -142,7 +145,7 @@ async def add_webhook(
 
 @router.get("/webhooks")
 async def get_webhooks(
-    caller: Reader, house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]
+    caller: Manager, house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]
 ) -> EndpointPage:
     """Newest first."""
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
@@ -151,7 +154,7 @@ async def get_webhooks(
 
 
 @router.get("/webhooks/{endpoint_id}")
-async def get_webhook(endpoint_id: EndpointId, caller: Reader, house: TheHouse) -> EndpointView:
+async def get_webhook(endpoint_id: EndpointId, caller: Manager, house: TheHouse) -> EndpointView:
     """One endpoint."""
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
         return EndpointView.of(await webhooks.find_endpoint(tx, endpoint_id))
@@ -203,7 +206,7 @@ async def delete_webhook(endpoint_id: EndpointId, caller: Manager, house: TheHou
 
 @router.get("/webhooks/{endpoint_id}/deliveries")
 async def get_deliveries(
-    endpoint_id: EndpointId, caller: Reader, house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]
+    endpoint_id: EndpointId, caller: Manager, house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]
 ) -> DeliveryPage:
     """The delivery log of one endpoint, newest first."""
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
@@ -211,11 +214,36 @@ async def get_deliveries(
     return DeliveryPage(deliveries=[_view(each) for each in found.rows], next_cursor=found.next_cursor)
 
 
+@router.get("/ai-jobs/{job_id}/deliveries")
+async def get_job_deliveries(
+    job_id: JobId, caller: Reader, house: TheHouse, page: Annotated[PageRequest, Depends(page_request)]
+) -> DeliveryPage:
+    """What was sent to the `webhook_url` that the job was ordered with, newest first."""
+    async with house.tenant_tx(home_of(caller), read_only=True) as tx:
+        job = await jobs.read_job(tx, job_id, caller.user_id)
+        if job.webhook_endpoint_id is None:
+            return DeliveryPage(deliveries=[], next_cursor=None)
+        found = await webhooks.list_deliveries_about(tx, job_id, job.webhook_endpoint_id, page)
+    return DeliveryPage(deliveries=[_view(each) for each in found.rows], next_cursor=found.next_cursor)
+
+
 @router.get("/webhook-deliveries/{delivery_id}")
 async def get_delivery(delivery_id: DeliveryId, caller: Reader, house: TheHouse) -> DeliveryStoryView:
-    """One delivery: what was sent, and every try."""
+    """One delivery: what was sent, and every try. Without the scope `manage`: only of your own jobs, to the
+    `webhook_url` they were ordered with."""
     async with house.tenant_tx(home_of(caller), read_only=True) as tx:
-        return DeliveryStoryView.of(await webhooks.read_delivery(tx, delivery_id))
+        story = await webhooks.read_delivery(tx, delivery_id)
+        if Scope.MANAGE not in caller.scopes:
+            await _require_own(tx, story, caller.user_id)
+    return DeliveryStoryView.of(story)
+
+
+async def _require_own(tx: TenantTx, story: DeliveryStory, user_id: UserId) -> None:
+    with suppress(NotFound):
+        job = await jobs.read_job(tx, JobId(story.subject_id), user_id)
+        if job.webhook_endpoint_id == story.delivery.endpoint_id:
+            return
+    raise NotFound("webhook delivery", story.delivery.id)
 
 
 @router.post("/webhook-deliveries/{delivery_id}/replay", status_code=202)

@@ -8,6 +8,7 @@ from comfyfleet.tenants.credentials.sessions import (
     authenticate_session,
     end_session,
     find_login,
+    list_login_addresses,
     open_session,
     still_lives,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "find_login",
     "hash_password",
     "list_keys",
+    "list_login_addresses",
     "make_link",
     "open_session",
     "replace_password",

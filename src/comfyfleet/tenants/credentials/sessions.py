@@ -11,6 +11,8 @@ from comfyfleet.tenants.create import normal_email
 from comfyfleet.tenants.credentials import sql
 from comfyfleet.tenants.model import SCOPES, Caller, Role
 
+LOGIN_ADDRESSES_MAX = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Login:
@@ -34,6 +36,12 @@ async def open_session(
         user_id=user_id, password_hash=password_hash, secret_hash=secret.digest(), address=address, ttl_s=ttl_s
     )
     return secret if await tx.maybe(statement) is not None else None
+
+
+async def list_login_addresses(tx: ControlTx, email: str) -> set[str]:
+    """From where this user logged in lately, ended sessions included."""
+    rows = await tx.all(sql.login_addresses(normal_email(email), rows=LOGIN_ADDRESSES_MAX))
+    return {row.address for row in rows}
 
 
 async def authenticate_session(tx: ControlTx, presented: Secret) -> Caller:

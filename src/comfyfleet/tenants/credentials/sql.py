@@ -128,6 +128,16 @@ def insert_session(*, user_id: UserId, password_hash: str, secret_hash: str, add
     return sa.insert(web_sessions).from_select(columns, user).returning(*web_sessions.c)
 
 
+def login_addresses(email: str, *, rows: int) -> sa.Select[Any]:
+    return (
+        sa.select(web_sessions.c.address)
+        .join(users, users.c.id == web_sessions.c.user_id)
+        .where(users.c.email == email)
+        .order_by(web_sessions.c.id.desc())
+        .limit(rows)
+    )
+
+
 def live_session(secret_hash: str) -> sa.Select[Any]:
     return (
         sa.select(web_sessions.c.id, web_sessions.c.expires_at, *CALLER)

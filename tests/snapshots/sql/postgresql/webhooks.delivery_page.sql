@@ -4,6 +4,7 @@ JOIN webhook_events ON webhook_events.id = webhook_deliveries.event_id
 AND webhook_events.tenant_id = %(bound_tenant_id)s::UUID
 WHERE webhook_deliveries.tenant_id = %(bound_tenant_id)s::UUID
 AND webhook_deliveries.endpoint_id = %(endpoint_id_1)s::UUID
+AND webhook_events.subject_id = %(subject_id_1)s::UUID
 AND webhook_deliveries.id < %(id_1)s::UUID
 ORDER BY webhook_deliveries.id DESC
 LIMIT %(param_1)s::INTEGER

@@ -4,6 +4,7 @@ JOIN webhook_events ON webhook_events.id = webhook_deliveries.event_id
 AND webhook_events.tenant_id = ?
 WHERE webhook_deliveries.tenant_id = ?
 AND webhook_deliveries.endpoint_id = ?
+AND webhook_events.subject_id = ?
 AND webhook_deliveries.id < ?
 ORDER BY webhook_deliveries.id DESC
 LIMIT ? OFFSET ?

@@ -10,6 +10,7 @@ import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
+import { JobDeliveries } from "../webhooks/JobDeliveries";
 import { Failed } from "./Failed";
 import { Processing } from "./Processing";
 import { stateText } from "./progress";
@@ -51,6 +52,7 @@ function Shown({ job, running, frame }: { job: JobView; running: Running | null;
       {!isOver(job) && <Processing job={job} video={video.data} running={running} frame={frame} expectedS={offer.data?.estimated_seconds ?? null} />}
       {job.status === "completed" && <Result job={job} video={video.data} waiting={job.video_id !== null && video.isPending} offered={offered} />}
       {(job.status === "failed" || job.status === "cancelled") && <Failed job={job} offered={offered} />}
+      <JobDeliveries jobId={job.id} />
     </>
   );
 }

@@ -42,7 +42,7 @@ export function Deliveries({ endpointId }: { endpointId: string }) {
   );
 }
 
-const columns = (open: (id: string) => void): Column<DeliveryView>[] => [
+export const columns = (open: (id: string) => void): Column<DeliveryView>[] => [
   { name: "Event", cell: (row) => <span className="mono">{row.event_type}</span> },
   { name: "State", cell: (row) => <StatusBadge status={row.status} /> },
   { name: "Answer", cell: (row) => <Text size="sm" className={classes.answer}>{row.response_status ?? row.last_error ?? "–"}</Text> },

@@ -2,6 +2,7 @@ import { Button, Code, Drawer, Group, Stack, Text, Title } from "@mantine/core";
 import { IconRefresh } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNotice, usePolling } from "@/app/live";
+import { isAdmin, useSignedIn } from "@/app/session";
 import { replayDelivery } from "@/client";
 import { getDeliveryOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
@@ -21,6 +22,7 @@ export function DeliveryStory({ deliveryId, close, changed }: { deliveryId: stri
 function Story({ deliveryId, changed }: { deliveryId: string; changed: () => void }) {
   const path = { delivery_id: deliveryId };
   const polling = usePolling();
+  const mayReplay = isAdmin(useSignedIn());
   const found = useQuery({ ...getDeliveryOptions({ path }), refetchInterval: ({ state }) => (state.data?.delivery.ended_at === null ? polling : false) });
   useNotice("delivery", () => found.refetch());
   const replay = useMutation({
@@ -36,7 +38,7 @@ function Story({ deliveryId, changed }: { deliveryId: string; changed: () => voi
     <Stack>
       <Group justify="space-between">
         <Group gap="xs"><StatusBadge status={delivery.status} /><Text className="mono">{delivery.event_type}</Text></Group>
-        <Button leftSection={<IconRefresh size={16} />} loading={replay.isPending} onClick={() => replay.mutate()}>Send again</Button>
+        {mayReplay && <Button leftSection={<IconRefresh size={16} />} loading={replay.isPending} onClick={() => replay.mutate()}>Send again</Button>}
       </Group>
       {replay.isError && <Problem problem={replay.error} />}
       <Title order={3} size="h4">Tries</Title>

@@ -12,11 +12,16 @@ import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Secret } from "@/parts/Secret";
+import { AdminsOnly } from "./AdminsOnly";
 import { Deliveries } from "./Deliveries";
 import { Standing } from "./WebhooksPage";
 
 export function EndpointPage() {
   const { endpointId = "" } = useParams({ strict: false });
+  return <AdminsOnly><Found endpointId={endpointId} /></AdminsOnly>;
+}
+
+function Found({ endpointId }: { endpointId: string }) {
   const found = useQuery(getWebhookOptions({ path: { endpoint_id: endpointId } }));
   if (found.data) return <Endpoint endpoint={found.data} />;
   if (found.isError && ["not_found", "invalid_request"].includes(faultOf(found.error).code)) {

@@ -11,10 +11,15 @@ import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
+import { AdminsOnly } from "./AdminsOnly";
 import { NewEndpoint } from "./NewEndpoint";
 import classes from "./Webhooks.module.css";
 
 export function WebhooksPage() {
+  return <AdminsOnly><Endpoints /></AdminsOnly>;
+}
+
+function Endpoints() {
   const [adding, { open, close }] = useDisclosure();
   const queries = useQueryClient();
   const found = useInfiniteQuery({

@@ -1,0 +1,6 @@
+SELECT web_sessions.address
+FROM web_sessions
+JOIN users ON users.id = web_sessions.user_id
+WHERE users.email = %(email_1)s::VARCHAR
+ORDER BY web_sessions.id DESC
+LIMIT %(param_1)s::INTEGER
