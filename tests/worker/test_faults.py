@@ -1,13 +1,18 @@
 """What ComfyUI's troubles become: memory freed, servers put aside, jobs given back or failed by their class."""
 
 import asyncio
+import signal
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
 from comfyfleet.comfy import SelfHosted
-from tests.engines import an_engine
+from comfyfleet.comfy.model import FetchedFile, OutputFile
+from comfyfleet.worker.status_port import judge
+from tests.engines import EngineProcess, an_engine, an_engine_process
 from tests.worker.plant import Plant
 from tests.worker.workers import a_worker, eventually
 
@@ -166,3 +171,105 @@ def pardon(plant: Plant, worker: str) -> None:
     for each in shown["blocks"]:
         gone = httpx2.delete(f"{path}/{worker}/{each['structure_hash']}", headers=plant.server.operator)
         assert gone.status_code == 204, gone.text
+
+
+def kill(engine: EngineProcess) -> float:
+    engine.end(signal.SIGKILL)
+    return time.monotonic()
+
+
+async def until_it_runs(engine: EngineProcess) -> None:
+    def running() -> bool:
+        return bool(httpx2.get(f"{engine.url}/queue").json()["queue_running"])
+
+    await eventually(running, "it runs")
+
+
+def moved(plant: Plant, jobs: list[str]) -> str | None:
+    return next((job for job in jobs if len(plant.attempts(job)) == 2), None)
+
+
+async def test_a_job_whose_server_is_killed_moves_to_the_free_one_at_once(plant: Plant, tmp_path: Path) -> None:
+    with an_engine_process(tmp_path / "a") as first:
+        async with (
+            an_engine(tmp_path / "b") as second,
+            a_worker(plant, tmp_path / "home", first.url, second.url, name="mover", concurrency=2),
+        ):
+            jobs = [await asyncio.to_thread(plant.order, "draw", seconds=5.0, steps=50, seed=each) for each in (1, 2)]
+            await until_it_runs(first)
+            await eventually(lambda: second.engine.queue.snapshot()[0], "each server has one")
+            killed_at = kill(first)
+            job = await eventually(lambda: moved(plant, jobs), "it is leased again", within_s=8)
+            assert time.monotonic() - killed_at < 8
+            for each in jobs:
+                assert await asyncio.to_thread(plant.ends, each) == "completed"
+    assert [row["reason"] for row in plant.attempts(job)] == ["requeued", "completed"]
+    assert plant.spent(job) == 1
+
+
+async def test_a_worker_whose_only_server_is_killed_gives_back_what_it_has_and_takes_nothing_until_it_is_there_again(
+    plant: Plant, tmp_path: Path
+) -> None:
+    name = "bereft"
+    with an_engine_process(tmp_path / "engine") as engine:
+        port = int(engine.url.rpartition(":")[2])
+        block = a_worker(plant, tmp_path / "home", engine.url, name=name)
+        worker = await block.__aenter__()
+        runs = await asyncio.to_thread(plant.order, "draw", seconds=5.0, steps=50)
+        await until_it_runs(engine)
+        behind = await asyncio.to_thread(plant.order, "draw")
+        await eventually(lambda: plant.attempts(behind), "the second is leased ahead")
+        killed_at = kill(engine)
+    try:
+        for job in (runs, behind):
+            await eventually(lambda job=job: class_of(plant, job) == "requeued", "it is given back", within_s=10)
+        assert time.monotonic() - killed_at < 10
+        assert (plant.spent(runs), plant.spent(behind)) == (0, 0)
+        await eventually(lambda: "refuses" in str(plant.worker(name)["capabilities"]), "operators are told", within_s=5)
+        status, said = judge(worker.agent.telemetry.seen())
+        assert status == 503
+        assert "refuses" in str(said["servers"])
+        await asyncio.sleep(1.5)
+        assert len(plant.attempts(runs)) == len(plant.attempts(behind)) == 1
+        async with an_engine(tmp_path / "engine", port=port):
+            assert await asyncio.to_thread(plant.ends, behind) == "completed"
+            assert await asyncio.to_thread(plant.ends, runs) == "completed"
+            await eventually(lambda: "refuses" not in str(plant.worker(name)["capabilities"]), "and that it is well")
+    finally:
+        await block.__aexit__(None, None, None)
+    assert plant.spent(runs) == 1
+
+
+async def test_what_had_finished_when_its_server_was_killed_is_delivered_when_that_is_back_and_does_not_run_again(
+    plant: Plant, tmp_path: Path
+) -> None:
+    """Its end was heard, and its picture lies on the server's disk."""
+    folder = tmp_path / "engine"
+    with an_engine_process(folder) as engine:
+        port = int(engine.url.rpartition(":")[2])
+        server = DiesBeforeItIsFetched(engine)
+        block = a_worker(plant, tmp_path / "home", server, name="keeper")
+        await block.__aenter__()
+        job = await asyncio.to_thread(plant.order, "draw")
+        await asyncio.to_thread(server.died.wait, 30)
+    try:
+        await asyncio.sleep(6.0)  # longer than what runs is waited for
+        assert plant.attempts(job)[0]["ended_at"] is None
+        with an_engine_process(folder, port=port):
+            assert await asyncio.to_thread(plant.ends, job) == "completed"
+    finally:
+        await block.__aexit__(None, None, None)
+    assert [row["reason"] for row in plant.attempts(job)] == ["completed"]
+    assert len(list((folder / "output").rglob("*.png"))) == 1
+
+
+class DiesBeforeItIsFetched(SelfHosted):
+    def __init__(self, engine: EngineProcess) -> None:
+        super().__init__(engine.url)
+        self.engine, self.died = engine, threading.Event()
+
+    async def fetch(self, output: OutputFile, to: Path, *, tell: Any = None) -> FetchedFile:
+        if not self.died.is_set():
+            self.engine.end(signal.SIGKILL)
+            self.died.set()
+        return await super().fetch(output, to, tell=tell)

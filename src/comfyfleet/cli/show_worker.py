@@ -58,6 +58,12 @@ async def read_worker(house: House, name: str) -> ShownWorker:
         return ShownWorker(detail, leases, blocks, await dispatch.attempts_of_worker(tx, row_id))
 
 
+def _unwell(detail: WorkerDetail) -> list[tuple[str, str]]:
+    """Those that get no jobs now. A worker may say anything."""
+    said = detail.capabilities.get("unwell")
+    return [(str(name), str(problem)) for name, problem in said.items()] if isinstance(said, dict) else []
+
+
 def print_worker(found: ShownWorker) -> None:
     detail, worker = found.detail, found.detail.worker
     print_facts(
@@ -69,6 +75,7 @@ def print_worker(found: ShownWorker) -> None:
             "load": f"{worker.current_load} of {worker.max_concurrency}",
             "address": detail.address,
             "providers": ", ".join(detail.providers),
+            "unwell servers": "; ".join(f"{name}: {problem}" for name, problem in _unwell(detail)) or None,
             "capabilities": json.dumps(detail.capabilities) if detail.capabilities else None,
             "incarnation": worker.incarnation,
             "registered": ago(worker.created_at),

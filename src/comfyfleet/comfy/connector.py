@@ -33,8 +33,14 @@ class Connector(Protocol):
     @property
     def online(self) -> bool: ...
 
+    @property
+    def refused(self) -> bool:
+        """Nothing listens at its port: it does not run."""
+        ...
+
     def follow(self, tell: Callable[[bool], None]) -> Callable[[], None]:
-        """`tell` hears every change of `online`, without polling; what comes back ends it. Connects if need be."""
+        """`tell` hears every change of `online`, without polling, and again when a server that is away turns out to be
+        `refused`; what comes back ends it. Connects if need be."""
         ...
 
     async def upload(

@@ -18,9 +18,11 @@ class ServerUnreachable(Unavailable):
     text = "The server {server} cannot be reached: {problem}."
     advice = " Does ComfyUI run there, at this port, and listen to this machine (--listen)?"
 
-    def __init__(self, server: str, *, problem: str, sent: bool = True) -> None:
-        """`sent` False: there was no connection, so the request was certainly not carried out."""
+    def __init__(self, server: str, *, problem: str, sent: bool = True, refused: bool = False) -> None:
+        """`sent` False: there was no connection, so the request was certainly not carried out. `refused`: nothing
+        listens at its port, so the server does not run."""
         self.sent = sent
+        self.refused = refused
         problem = problem.rstrip(".")
         message = self.text.format(server=server, problem=problem) + ("" if sent else self.advice)
         super().__init__(message, server=server, problem=problem, sent=sent)

@@ -23,6 +23,7 @@ from comfyfleet.comfy.errors import (
     ServerUnreachable,
     UnexpectedAnswer,
 )
+from comfyfleet.comfy.refused import was_refused
 
 T = TypeVar("T")
 
@@ -163,8 +164,9 @@ class Exchange:
         except (TimeoutError, httpx2.TimeoutException):
             raise ServerTimedOut(self.address.name, route=route, limit_s=quiet_s) from None
         except (httpx2.TransportError, httpx2.StreamError) as error:
-            sent = not isinstance(error, httpx2.ConnectError)
-            raise ServerUnreachable(self.address.name, problem=str(error) or type(error).__name__, sent=sent) from None
+            sent, refused = not isinstance(error, httpx2.ConnectError), was_refused(error)
+            problem = "connection refused" if refused else str(error) or type(error).__name__
+            raise ServerUnreachable(self.address.name, problem=problem, sent=sent, refused=refused) from None
 
     async def chunks(
         self, response: httpx2.Response, *, route: str, limit_bytes: int, chunk_bytes: int | None = None

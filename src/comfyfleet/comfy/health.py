@@ -82,7 +82,9 @@ class Patience:
     settle_s: float = 10.0  # a prompt says that it has ended before its history is written
     idle_executor_s: float = 60.0  # our prompt waits and nothing runs
     stop_s: float = 30.0  # an interruption takes effect between steps or nodes only
-    unreachable_s: float = 120.0  # a restart takes 20 s without custom nodes, and minutes with many
+    unreachable_s: float = 120.0  # silence: a machine that is overloaded, or away
+    refused_s: float = 3.0  # nothing listens at its port: the process is gone, and its prompts with it
+    refused_look_s: float = 0.5  # between looks while it is refused: a quick restart is told by the server's own answer
 
 
 DEFAULT_PATIENCE = Patience()
@@ -103,6 +105,7 @@ class Signs:
     stop: Stop | None = None
     stopping_since_s: float | None = None
     silent: bool = False  # no word of the prompt for longer than the inactivity limit
+    refused_since_s: float | None = None  # the first of an unbroken row of refused connections
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,8 @@ def decide(look: Look, signs: Signs, prompt: Prompt, patience: Patience) -> Deci
 
 def decide_blind(signs: Signs, prompt: Prompt, patience: Patience, *, blind_s: float) -> Decision:
     """The look failed: no answer, a web page, garbage. `blind_s`: since when neither a look nor a message came."""
+    if signs.refused_since_s is not None and signs.now_s - signs.refused_since_s >= patience.refused_s:
+        return _decide_gone(signs, prompt)
     if signs.stopping_since_s is not None and signs.now_s - signs.stopping_since_s >= patience.stop_s:
         return _over(_stopped(signs.stop or Stop.DEADLINE), signs)
     if signs.heard_end is not None and blind_s >= patience.settle_s:
@@ -134,6 +139,13 @@ def decide_blind(signs: Signs, prompt: Prompt, patience: Patience, *, blind_s: f
     if blind_s >= patience.unreachable_s:
         return _over(Returned(ReturnReason.UNREACHABLE), signs)
     return _go_on("no answer", None)
+
+
+def _decide_gone(signs: Signs, prompt: Prompt) -> Decision:
+    """The process does not run any more. What it had told of the prompt's end stays true."""
+    if signs.heard_end is not None:
+        return _over(judge_entry(signs.heard_end, prompt), signs)
+    return _over(Returned(ReturnReason.SERVER_GONE) if signs.stop is None else _stopped(signs.stop), signs)
 
 
 def _decide_absent(signs: Signs, prompt: Prompt, patience: Patience) -> Decision:

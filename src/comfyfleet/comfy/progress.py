@@ -42,6 +42,11 @@ class Progression:
         return self._node
 
     @property
+    def all_done(self) -> bool:
+        """Every node of the graph: nothing is left to run."""
+        return bool(self._graph) and self._done.issuperset(self._graph)
+
+    @property
     def timings_s(self) -> Mapping[str, float]:
         """Of each node that ran while we listened."""
         return self._timings.ended_s

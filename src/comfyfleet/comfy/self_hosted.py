@@ -80,6 +80,10 @@ class SelfHosted:
     def online(self) -> bool:
         return self.socket.connected
 
+    @property
+    def refused(self) -> bool:
+        return self.socket.refused
+
     def follow(self, tell: Callable[[bool], None]) -> Callable[[], None]:
         self.socket.start()
         return self.socket.follow(tell)

@@ -34,6 +34,7 @@ from comfyfleet.comfy.messages import (
     prompt_of,
 )
 from comfyfleet.comfy.model import new_prompt_id
+from comfyfleet.comfy.refused import was_refused
 from comfyfleet.kernel.backoff import backoff_s
 
 FRAME_BYTES_MAX = 64 * MIB  # SaveImageWebsocket sends its result as one frame
@@ -45,6 +46,7 @@ PONG_WITHIN_S = 60.0  # loading a large model can keep it from answering for lon
 SUSPECT_SILENCE_S = 30.0
 RECONNECT_BASE_S = 0.5
 RECONNECT_CEILING_S = 10.0
+REFUSED_CEILING_S = 2.0  # a refused connection costs next to nothing, and work waits for the server
 
 # At its debug level the library writes every header, and ours may hold credentials.
 _quiet = logging.Logger("comfyfleet.comfy.socket", level=logging.CRITICAL)
@@ -75,6 +77,7 @@ class ComfySocket:
         self._feeds: dict[str, Feed] = {}
         self._followers: list[Callable[[bool], None]] = []
         self._connected = False
+        self._refused = False
         self._suspect = False
         self._running: str | None = None  # whose preview it is, when an old server does not tell
         self._task: asyncio.Task[None] | None = None
@@ -86,8 +89,13 @@ class ComfySocket:
     def connected(self) -> bool:
         return self._connected
 
+    @property
+    def refused(self) -> bool:
+        """The last try met a port at which nothing listens."""
+        return self._refused
+
     def follow(self, tell: Callable[[bool], None]) -> Callable[[], None]:
-        """`tell` hears every change of `connected`; what comes back ends that."""
+        """`tell` hears every change of `connected`, and that the server `refused`; what comes back ends that."""
         self._followers.append(tell)
         return lambda: self._followers.remove(tell) if tell in self._followers else None
 
@@ -132,6 +140,8 @@ class ComfySocket:
         failures = 0
         while True:
             heard = False
+            if failures and not self._feeds:
+                self.client_id, self._suspect = new_prompt_id(), False
             try:
                 async with self._connecting() as connection:
                     self._connection = connection
@@ -142,13 +152,12 @@ class ComfySocket:
                 problem = "silent for too long"
             except (OSError, TimeoutError, EOFError, WebSocketException) as error:
                 problem = str(error) or type(error).__name__
+                self._note_refusal(refused=not heard and was_refused(error))
                 self._suspect = self._suspect or (heard and not _was_closed_by_both(error))
                 if not heard:
                     self._settle(self._trouble(error, problem))
             failures += 1
             self._fell_silent(problem)
-            if not self._feeds:
-                self.client_id, self._suspect = new_prompt_id(), False
             await self._pause(failures)
 
     def _connecting(self) -> _Connect:
@@ -172,7 +181,7 @@ class ComfySocket:
         """The server greets with `status`. Before that it may not know us yet, and what it says would be missed."""
         async with asyncio.timeout(OPEN_S):
             frame = await connection.recv(decode=False)
-        self._connected = True
+        self._connected, self._refused = True, False
         self._hear(parse_frame(frame))
         for feed in list(self._feeds.values()):
             feed.put(Reconnected())
@@ -215,9 +224,18 @@ class ComfySocket:
                 feed.put(Disconnected(problem))
             self._tell(False)
 
+    def _note_refusal(self, *, refused: bool) -> None:
+        began = refused and not self._refused
+        self._refused = refused
+        if began:
+            self._tell(False)
+
     async def _pause(self, failures: int) -> None:
         wait_s = backoff_s(
-            failures, chance=self._chance(), base_s=self._reconnect_base_s, ceiling_s=RECONNECT_CEILING_S
+            failures,
+            chance=self._chance(),
+            base_s=self._reconnect_base_s,
+            ceiling_s=REFUSED_CEILING_S if self._refused else RECONNECT_CEILING_S,
         )
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
@@ -233,7 +251,7 @@ class ComfySocket:
     def _trouble(self, error: Exception, problem: str) -> Exception:
         if isinstance(error, InvalidStatus) and error.response.status_code in (401, 403, 407):
             return AccessRefused(self.address.name, route="/ws", status=error.response.status_code)
-        return ServerUnreachable(self.address.name, problem=problem)
+        return ServerUnreachable(self.address.name, problem=problem, refused=was_refused(error))
 
     def _settle(self, trouble: Exception | None) -> None:
         waiting, self._attempted = self._attempted, None

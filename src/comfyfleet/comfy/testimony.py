@@ -37,8 +37,11 @@ class Testimony:
             self._messages.append(HistoryMessage(KEPT[type(message)], asdict(message)))
             self._ended = self._ended or isinstance(message, ENDS)
 
-    def entry(self) -> HistoryEntry | None:
-        """None while no end was told."""
-        if not self._ended:
+    def entry(self, *, all_done: bool = False) -> HistoryEntry | None:
+        """None while no end was told. `all_done`: each node of the graph was told to be done, which is the same."""
+        if self._ended:
+            return HistoryEntry(self._prompt_id, None, None, tuple(self._messages), dict(self._outputs))
+        if not all_done:
             return None
-        return HistoryEntry(self._prompt_id, None, None, tuple(self._messages), dict(self._outputs))
+        success = HistoryMessage(KEPT[ExecutionSuccess], {})
+        return HistoryEntry(self._prompt_id, None, None, (*self._messages, success), dict(self._outputs))

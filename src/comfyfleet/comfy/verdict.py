@@ -31,6 +31,7 @@ class ReturnReason(StrEnum):
     INTERRUPTED = "interrupted"  # by someone else
     UNPROVEN = "unproven"  # it ended, and nothing says how
     UNREACHABLE = "unreachable"  # the server has not answered for long
+    SERVER_GONE = "server_gone"  # its port refuses connections: the process does not run
 
 
 class ServiceReason(StrEnum):
@@ -50,6 +51,7 @@ _WORDS = {
     ReturnReason.INTERRUPTED: "somebody else has interrupted the prompt.",
     ReturnReason.UNPROVEN: "the prompt has ended, and nothing says how.",
     ReturnReason.UNREACHABLE: "the server has not answered for too long.",
+    ReturnReason.SERVER_GONE: "the server does not run any more: its port refuses connections.",
 }
 
 

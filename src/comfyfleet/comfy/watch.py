@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
+from comfyfleet.comfy.errors import ServerUnreachable
 from comfyfleet.comfy.health import (
     DEFAULT_PATIENCE,
     Action,
@@ -142,6 +143,7 @@ class _Watcher:
         self._idle_since_s: float | None = None
         self._blind_since_s: float | None = None
         self._blind_looks = 0
+        self._refused_since_s: float | None = None
         self._ended_at_s: float | None = None
         self._settle_looks = 0
         self._stop: Stop | None = None
@@ -224,11 +226,11 @@ class _Watcher:
     async def _look(self) -> list[Update]:
         try:
             look = await self._read()
-        except TROUBLE:
-            return self._seen_nothing()
+        except TROUBLE as trouble:
+            return self._seen_nothing(refused=isinstance(trouble, ServerUnreachable) and trouble.refused)
         finally:
             self._looked_at_s = self._clock.time()
-        self._blind_since_s, self._blind_looks = None, 0
+        self._blind_since_s, self._blind_looks, self._refused_since_s = None, 0, None
         if look is None:
             return [Checked(Action.CONTINUE_MONITORING, "not in the history yet")]
         updates = self._note(look)
@@ -287,10 +289,12 @@ class _Watcher:
             submit_ambiguous=self._attempt.submit_ambiguous,
             seen=self._seen,
             socket_dropped=self._dropped,
-            heard_end=self._testimony.entry(),
+            # While the server answers, its history has the last word.
+            heard_end=self._testimony.entry(all_done=self._refused_since_s is not None and self._progression.all_done),
             stop=self._stop,
             stopping_since_s=self._stopping_since_s,
             silent=now_s - self._heard_at_s >= self._patience.inactivity_s,
+            refused_since_s=self._refused_since_s,
         )
 
     def _pause_s(self, decision: Decision) -> float:
@@ -303,8 +307,9 @@ class _Watcher:
             return self._patience.unheard_s
         return self._patience.health_check_interval_s
 
-    def _seen_nothing(self) -> list[Update]:
+    def _seen_nothing(self, *, refused: bool) -> list[Update]:
         now_s = self._clock.time()
+        self._mind_refusal(refused, now_s)
         if self._blind_since_s is None:
             self._blind_since_s = now_s
         blind_s = now_s - max(self._blind_since_s, self._heard_at_s)
@@ -312,9 +317,19 @@ class _Watcher:
         if decision.outcome is not None:
             return self._conclude(decision.outcome)
         longest_s = PAUSE_MAX_S if self._stop else BLIND_MAX_S
-        self._look_at_s = now_s + min(longest_s, BLIND_FIRST_S * 2.0 ** min(self._blind_looks, 10))
+        pause_s = min(longest_s, BLIND_FIRST_S * 2.0 ** min(self._blind_looks, 10))
+        self._look_at_s = now_s + (min(pause_s, self._patience.refused_look_s) if refused else pause_s)
         self._blind_looks += 1
         return []
+
+    def _mind_refusal(self, refused: bool, now_s: float) -> None:
+        """One answer of another kind, however bad, and something listens there again."""
+        if not refused:
+            self._refused_since_s = None
+            return
+        self._dropped = True  # also of a server whose socket we never had
+        if self._refused_since_s is None:
+            self._refused_since_s = now_s
 
     # Ending
 

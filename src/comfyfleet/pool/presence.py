@@ -11,6 +11,8 @@ from comfyfleet.pool.events import ClientState, PoolEvent
 from comfyfleet.pool.model import ServerState
 from comfyfleet.pool.roster import Member, rest_s
 
+REFUSED = "it does not run: its port refuses connections"
+
 log = structlog.get_logger()
 
 
@@ -66,7 +68,7 @@ class Presence:
             return
         if not online:
             self._stop_timer(member)
-            self._change(member, ServerState.OFFLINE, "no connection")
+            self._change(member, ServerState.OFFLINE, REFUSED if member.connector.refused else "no connection")
         elif member.state in (ServerState.CONNECTING, ServerState.OFFLINE):
             self._came(member)
 
@@ -99,8 +101,8 @@ class Presence:
             timer.cancel()
 
     def _change(self, member: Member, state: ServerState, problem: str | None) -> None:
-        before, member.state, member.problem = member.state, state, problem
-        if state is before:
+        before, was, member.state, member.problem = member.state, member.problem, state, problem
+        if state is before and (problem == was or state is not ServerState.OFFLINE):
             return
         if state is ServerState.OFFLINE and problem != "removed":
             log.warning("pool.server_offline", server=member.name, problem=problem)

@@ -68,6 +68,7 @@ class Agent:
         self._capabilities = capabilities
         self._news = News(self._how_it_is)
         self._boot_id = boot_id
+        self._unwell: dict[str, str] = {}
         self.telemetry = telemetry or Telemetry()
         self.home = settings.workdir(worker_id)
         session = Session(settings.control_plane_url, worker_id)
@@ -132,6 +133,10 @@ class Agent:
     def _servers_changed(self) -> None:
         with contextlib.suppress(AttributeError):  # the first call comes while it is being built
             self._under_way.look()
+            unwell = self._tools.servers.unwell
+            if unwell != self._unwell:
+                self._unwell = unwell
+                self._tools.book.hurry()  # one that has no server left does not poll
 
     def _on_superseded(self) -> None:
         self._superseded = True
@@ -294,9 +299,8 @@ class Agent:
         return registered
 
     def _how_it_is(self) -> dict[str, Any]:
-        """A server that is put aside is told to operators: it gets no jobs, and somebody must restart it."""
-        unwell = self._tools.servers.unwell
-        return {**self._capabilities(), "unwell": unwell} if unwell else self._capabilities()
+        """A server that is put aside or away is told to operators: it gets no jobs, and somebody must see to it."""
+        return {**self._capabilities(), "unwell": self._tools.servers.unwell}
 
     def _secret(self) -> Secret:
         return self._settings.secret()

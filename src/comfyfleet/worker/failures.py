@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from comfyfleet.comfy.errors import ServerTimedOut, ServerUnreachable
 from comfyfleet.comfy.model import Cancelled, Completed, Failed, FailureClass, Outcome, Returned
-from comfyfleet.comfy.verdict import ReturnReason
+from comfyfleet.comfy.verdict import ReturnReason, words_of_return
 from comfyfleet.kernel.errors import FleetError, NothingDelivered
 from comfyfleet.pool.refusals import ending_of
 from comfyfleet.worker.transfer_errors import ContentMismatch, DiskTrouble, TransferRefused
@@ -16,6 +16,8 @@ REASON_CHARS_MAX = 500
 FAULTS_IN_A_ROW_MAX = 2
 # Somebody else ended it: the attempt is given back.
 NOT_COUNTED = frozenset({ReturnReason.INTERRUPTED})
+# Its process is gone and its port refuses: nothing that the job did is known to be the cause.
+NOT_ITS_FAULT = frozenset({ReturnReason.SERVER_GONE})
 # The server went, and the prompt with it. What stood in its queue, behind another, had no part in that.
 GONE_WITH_SERVER = frozenset(
     {ReturnReason.LOST, ReturnReason.SERVER_RESTARTED, ReturnReason.NEVER_QUEUED, ReturnReason.UNREACHABLE}
@@ -46,6 +48,8 @@ def report_outcome(outcome: Failed | Returned | Cancelled, *, begun: bool = True
             return FailWith(outcome.failure, _words(outcome))
         case Returned(reason=reason) if reason in NOT_COUNTED:
             return GiveBack(reason[:REASON_CHARS_MAX])
+        case Returned(reason=reason) if reason in NOT_ITS_FAULT:
+            return GiveBack(f"{reason}: {words_of_return(reason)}")
         case Returned(reason=reason) if reason in GONE_WITH_SERVER and not begun:
             return GiveBack(f"{reason}, before it had begun to run")
         case Returned(reason=reason):

@@ -100,6 +100,10 @@ class LeaseBook:
     def want_urls(self, dispatch_id: UUID) -> None:
         """Those we have no longer work: at once, not with the next heartbeat."""
         self.note(dispatch_id, urls_end_at=self._now())
+        self.hurry()
+
+    def hurry(self) -> None:
+        """The next heartbeat goes out now: there is something to tell."""
         with self._changed:
             self._urgent = True
             self._changed.notify_all()

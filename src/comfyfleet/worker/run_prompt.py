@@ -36,12 +36,16 @@ from comfyfleet.worker.failpoints import reached
 from comfyfleet.worker.fetch_assets import fetched_assets
 from comfyfleet.worker.outputs import deliver_outputs
 from comfyfleet.worker.prepare import Mark, Work, prepare_graph, read_payload
+from comfyfleet.worker.servers import Servers
 from comfyfleet.worker.stages import Stage
 from comfyfleet.worker.transfer_errors import TransferFailed
 
 LOOKS_APART_S = 2.0  # between the two looks that make a prompt absent
 SERVER_AWAY_S = 120.0
 PLACE_S = 120.0
+# A server that is started again within this time gets the job after all; else it is given back for others.
+REFUSED_S = 5.0
+LOOK_AT_SERVERS_S = 0.5
 OUTPUTS_A_CALL_MAX = 100
 CLEAN_S = 30.0
 
@@ -78,17 +82,18 @@ async def _is_absent(connector: Connector, prompt_id: str) -> bool:
 
 
 async def _find(connector: Connector, prompt_id: str) -> object:
-    """A server that is just being started is waited for."""
-    ends = time.monotonic() + SERVER_AWAY_S
+    """A server that is just being started is waited for; one that is not even that, not for long."""
+    began = time.monotonic()
     tried = 0
     while True:
         try:
             return await connector.find(prompt_id)
-        except Unavailable:
+        except Unavailable as problem:
             tried += 1
-            if time.monotonic() > ends:
+            refused = isinstance(problem, ServerUnreachable) and problem.refused
+            if time.monotonic() - began > (REFUSED_S if refused else SERVER_AWAY_S):
                 raise
-            await asyncio.sleep(backoff_s(tried, chance=1.0, base_s=0.2, ceiling_s=5.0))
+            await asyncio.sleep(backoff_s(tried, chance=1.0, base_s=0.2, ceiling_s=1.0 if refused else 5.0))
 
 
 async def _post(course: Course, work: Work) -> Prompt:
@@ -121,12 +126,29 @@ async def _post(course: Course, work: Work) -> Prompt:
 async def _take_place(course: Course) -> Place:
     """Behind those that run it waits as long as they take; for a server that is not there it does not."""
     servers, provider = course.tools.servers, course.job.provider
-    while True:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PLACE_S):
+    try:
+        async with asyncio.timeout(None) as limit:
+            minding = asyncio.create_task(_mind_the_servers(servers, provider, limit))
+            try:
                 return await servers.take(course.job.structure_hash, provider=provider)
-        if not servers.slots.get(provider):
-            raise ServerUnreachable(provider, problem="no server was there for it", sent=False)
+            finally:
+                minding.cancel()
+    except TimeoutError:
+        refused = servers.none_runs(provider)
+        raise ServerUnreachable(provider, problem="no server was there for it", sent=False, refused=refused) from None
+
+
+async def _mind_the_servers(servers: Servers, provider: str, limit: asyncio.Timeout) -> None:
+    """Ends the wait when none has been there for too long; sooner where it is certain that none runs."""
+    clock = asyncio.get_running_loop()
+    seen_at = clock.time()
+    while True:
+        await asyncio.sleep(LOOK_AT_SERVERS_S)
+        if servers.slots.get(provider):
+            seen_at = clock.time()
+        elif clock.time() - seen_at > (REFUSED_S if servers.none_runs(provider) else PLACE_S):
+            limit.reschedule(clock.time())
+            return
 
 
 def _mark(course: Course) -> Mark:

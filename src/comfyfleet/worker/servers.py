@@ -93,8 +93,14 @@ class Servers:
 
     @property
     def unwell(self) -> dict[str, str]:
-        """Those that get no more jobs until they were restarted, and why."""
-        return dict(self._places.aside)
+        """Those that get no jobs now, and why: put aside until they were restarted, or away."""
+        away = {each.name: each.problem or "" for each in self._places.views if each.state is ServerState.OFFLINE}
+        return away | dict(self._places.aside)
+
+    def none_runs(self, provider: str) -> bool:
+        """Not one of them: each of their ports refuses connections."""
+        ours = [each for each in self._connectors if each.provider == provider]
+        return bool(ours) and all(each.refused and not each.online for each in ours)
 
     @property
     def warm(self) -> tuple[str, ...]:

@@ -75,6 +75,7 @@ class FakeComfy:
         self.interrupted_ids: list[str] = []
         self.deleted_ids: list[str] = []
         self.up = True
+        self.refuses = False  # while it is down, its port says so
         self.executor_alive = True
         self.answers_garbage = False
         self.blank_from_s = self.blank_until_s = 0.0  # it says that it knows of nothing, as a starting server does
@@ -139,7 +140,7 @@ class FakeComfy:
         self.asked.append(request)
         await asyncio.sleep(self.latency_s)
         if not self.up:
-            raise ServerUnreachable("fake", problem="connection refused")
+            raise ServerUnreachable("fake", problem="down", sent=not self.refuses, refused=self.refuses)
         if self.answers_garbage:
             raise UnexpectedAnswer("fake", route=request, status=200, problem="a web page")
 

@@ -249,9 +249,12 @@ async def test_a_restarted_server_is_found_again(far: Far) -> None:
         await eventually(lambda: not socket.connected)
         with pytest.raises(ServerUnreachable):
             await socket.open()
+        assert socket.refused
         await far.start(port)
         await eventually(lambda: socket.connected)
-        await eventually(lambda: changes == [True, False, True])
+        assert not socket.refused
+        # The second False says that its port refuses: not only is the connection lost, the server does not run.
+        await eventually(lambda: changes == [True, False, False, True])
 
 
 async def test_who_follows_and_fails_does_not_end_the_socket(far: Far) -> None:
@@ -278,8 +281,9 @@ async def test_a_server_that_is_not_there_is_unreachable_at_once() -> None:
     url = far.url
     await far.stop()
     socket = ComfySocket(parse_address(url))
-    with pytest.raises(ServerUnreachable):
+    with pytest.raises(ServerUnreachable) as unreachable:
         await socket.open()
+    assert unreachable.value.refused
     await socket.close()
 
 

@@ -1,10 +1,11 @@
 """Every way a prompt can go on a server, and the one outcome it must end in."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
-from comfyfleet.comfy.messages import ExecutionError, Status, Unknown
+from comfyfleet.comfy.messages import Executed, ExecutionError, ExecutionSuccess, Heard, Status, Unknown
 from comfyfleet.comfy.model import (
     Cancelled,
     Checked,
@@ -19,7 +20,7 @@ from comfyfleet.comfy.model import (
 from comfyfleet.comfy.verdict import ReturnReason
 from comfyfleet.comfy.watch import Attempt
 from tests.contract.comfy.fake_comfy import PICTURE, FakeComfy, Job, a_prompt
-from tests.contract.comfy.watching import Seen, watch_job, watch_to_the_end
+from tests.contract.comfy.watching import Arrange, Seen, watch_job, watch_to_the_end
 from tests.virtual_time import run_virtually
 
 MESSAGES_OF_A_RUN = 29
@@ -58,6 +59,67 @@ def test_an_instant_cached_answer_that_nobody_heard_is_found_at_once() -> None:
 def test_success_is_said_two_seconds_before_the_history_is_written() -> None:
     seen = watch_job(Job(a_prompt(), history_late_s=2.0))
     assert isinstance(seen.outcome, Completed)
+    assert seen.took_s < 8
+
+
+def dies_when(when: Callable[[FakeComfy], bool], *, back_after_s: float = 1e9) -> Arrange:
+    """Killed with the first message after which that is true. Its port refuses until it is back, and then it knows of
+    nothing."""
+
+    async def arrange(server: FakeComfy, attempt: Attempt) -> None:
+        say = server._say
+
+        def die(message: Heard) -> None:
+            say(message)
+            if not server.refuses and when(server):
+                server.refuses = True
+                server.restart(down_s=back_after_s)
+
+        server._say = die  # type: ignore[method-assign]
+        server.enqueue(Job(attempt.prompt))
+
+    return arrange
+
+
+def in_the_middle(server: FakeComfy) -> bool:
+    return len(server.sent) == MESSAGES_OF_A_RUN // 2
+
+
+def with_its_last_node(server: FakeComfy) -> bool:
+    return isinstance(server.sent[-1], Executed)
+
+
+def with_its_end(server: FakeComfy) -> bool:
+    return isinstance(server.sent[-1], ExecutionSuccess)
+
+
+def test_a_server_whose_port_refuses_is_gone_within_seconds() -> None:
+    seen = watch_job(Job(a_prompt()), dies_when(in_the_middle))
+    assert seen.outcome == Returned(ReturnReason.SERVER_GONE)
+    assert seen.took_s < 8
+
+
+def test_a_server_that_restarts_quickly_is_told_by_its_own_answer() -> None:
+    seen = watch_job(Job(a_prompt()), dies_when(in_the_middle, back_after_s=1.5))
+    assert seen.outcome == Returned(ReturnReason.SERVER_RESTARTED)
+    assert seen.took_s < 10
+
+
+@pytest.mark.parametrize("when", [with_its_last_node, with_its_end])
+def test_what_had_finished_is_complete_though_its_server_is_gone(when: Callable[[FakeComfy], bool]) -> None:
+    seen = watch_job(Job(a_prompt()), dies_when(when))
+    assert isinstance(seen.outcome, Completed)
+    assert [file.filename for file in seen.outcome.outputs] == ["a_00001_.png"]
+    assert seen.took_s < 10
+
+
+def test_a_cancel_does_not_wait_for_a_server_that_is_gone() -> None:
+    async def arrange(server: FakeComfy, attempt: Attempt) -> None:
+        await dies_when(in_the_middle)(server, attempt)
+        server.later(3.0, attempt.ask_cancel)
+
+    seen = watch_job(Job(a_prompt()), arrange)
+    assert isinstance(seen.outcome, Cancelled)
     assert seen.took_s < 8
 
 

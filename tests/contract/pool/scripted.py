@@ -93,6 +93,7 @@ class Scripted:
         self._pending: asyncio.Queue[Prompt] = asyncio.Queue()
         self._told: dict[str, asyncio.Queue[Update | Outcome]] = {}
         self._withdrawn: set[str] = set()
+        self._refused = False
         self._running: asyncio.Task[Outcome] | None = None
         self._running_id: str | None = None
         self._executor: asyncio.Task[None] | None = None
@@ -101,8 +102,12 @@ class Scripted:
     def online(self) -> bool:
         return self._online
 
-    def set_online(self, online: bool) -> None:
-        self._online = online
+    @property
+    def refused(self) -> bool:
+        return self._refused
+
+    def set_online(self, online: bool, *, refused: bool = False) -> None:
+        self._online, self._refused = online, refused
         for tell in tuple(self._tells):
             tell(online)
 

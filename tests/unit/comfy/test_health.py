@@ -121,6 +121,10 @@ BLIND = [
         30.0,
         Failed(FailureClass.TIMEOUT, "The deadline has passed."),
     ),
+    (replace(CALM, refused_since_s=997.1), 30.0, None),
+    (replace(CALM, refused_since_s=997), 3.0, Returned(ReturnReason.SERVER_GONE)),
+    (replace(CALM, refused_since_s=997, heard_end=INTERRUPTED), 3.0, Returned(ReturnReason.INTERRUPTED)),
+    (replace(CALM, refused_since_s=997, stop=Stop.CANCEL, stopping_since_s=999), 3.0, Cancelled()),
 ]
 
 

@@ -57,6 +57,12 @@ def test_what_had_not_begun_when_its_server_went_costs_no_attempt(reason: str) -
     assert isinstance(report_outcome(Returned(reason), begun=True), FailWith)
 
 
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_server_that_does_not_run_any_more_costs_the_job_no_attempt(begun: bool) -> None:
+    report = report_outcome(Returned(ReturnReason.SERVER_GONE), begun=begun)
+    assert report == GiveBack("server_gone: the server does not run any more: its port refuses connections.")
+
+
 def test_that_nothing_says_how_it_ended_costs_one_whatever_was_heard() -> None:
     assert isinstance(report_outcome(Returned(ReturnReason.UNPROVEN), begun=False), FailWith)
 

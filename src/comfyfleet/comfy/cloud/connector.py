@@ -128,6 +128,10 @@ class CloudConnector:
     async def close(self) -> None:
         await self._client.close()
 
+    @property
+    def refused(self) -> bool:
+        return False
+
     def follow(self, tell: Callable[[bool], None]) -> Callable[[], None]:
         return lambda: None
 

@@ -33,6 +33,7 @@ function Worker({ worker }: { worker: WorkerDetailView }) {
       {worker.status === "draining" && <Alert color="orange" variant="light">It finishes what it holds ({worker.open_leases}), and gets nothing new.</Alert>}
       {worker.status === "gone" && worker.drained_at !== null && <Alert color="orange" variant="light">It was drained and has left. Started again, it gets nothing until you undrain it.</Alert>}
       {worker.status === "pending" && <Alert color="orange" variant="light">It has registered and waits for your approval. Until then it gets nothing.</Alert>}
+      {unwellServers(worker.capabilities).map(([name, problem]) => <Alert key={name} color="red" variant="light">Server {name} gets no jobs: {problem}.</Alert>)}
       <Panel title="What is known of it">
         <Facts facts={{
           State: <StatusBadge status={worker.status} />,
@@ -66,9 +67,13 @@ function namedText(value: unknown): string {
   return name === undefined ? JSON.stringify(value) : `${name}${comfyui ? ` (ComfyUI ${comfyui})` : ""}`;
 }
 
+/** Servers that get no jobs now, with the reason. */
+const unwellServers = (said: Record<string, unknown>): [string, string][] =>
+  Object.entries(said.unwell ?? {}).map(([name, problem]) => [name, String(problem).replace(/\.$/, "")]);
+
 function capabilityFacts(said: Record<string, unknown>): Record<string, string> {
   const named: Record<string, string> = { servers: "Servers", unlisted_loaders: "Unlisted loaders", vram_gb: "GPU memory", node_classes: "Node classes", weights: "Weights" };
-  return Object.fromEntries(Object.entries(said).map(([name, value]) => {
+  return Object.fromEntries(Object.entries(said).filter(([name]) => name !== "unwell").map(([name, value]) => {
     const text = Array.isArray(value) ? value.map(namedText).join("; ") : typeof value === "string" ? value : JSON.stringify(value);
     return [named[name] ?? name.replaceAll("_", " "), name === "vram_gb" ? `${text} GB` : text];
   }));
