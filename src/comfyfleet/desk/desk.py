@@ -16,7 +16,7 @@ from comfyfleet.desk import diary
 from comfyfleet.desk.bell import Bell
 from comfyfleet.desk.coalesce import Coalescer
 from comfyfleet.desk.diary import Diary
-from comfyfleet.desk.live import LiveEvents
+from comfyfleet.desk.live import Allowances, LiveEvents
 from comfyfleet.desk.polls import Poll, Polls
 from comfyfleet.desk.presence import FLUSH_EVERY_S, Presence
 from comfyfleet.desk.roster import Roster
@@ -61,6 +61,7 @@ class Desk:
         self.roster = Roster(central)
         self.presence = Presence(central)
         self.live = LiveEvents()
+        self.allowances = Allowances()
         self.starts = Starts()
         self.diary = Diary(central)
         self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))

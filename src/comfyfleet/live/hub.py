@@ -14,8 +14,13 @@ from comfyfleet.live.log import Logs
 from comfyfleet.live.model import PREVIEW, READ_HERE, Event, JobState
 from comfyfleet.live.subscription import Subscription
 
-EVENT_BYTES_MAX = 32 * 1024
+EVENT_BYTES_MAX = 8 * 1024
 PREVIEW_BYTES_MAX = 768 * 1024
+
+
+def bytes_max(kind: str) -> int:
+    """Of an event's data as JSON."""
+    return PREVIEW_BYTES_MAX if kind == PREVIEW else EVENT_BYTES_MAX
 
 
 class Ear(Protocol):
@@ -40,7 +45,7 @@ class Hub:
 
     def report(self, topic: UUID, kind: str, data: bytes, *, ago_s: float = 0.0) -> set[Ear]:
         """The other processes that it was passed to. What is too large for a log line or a preview is left out."""
-        if len(data) > (PREVIEW_BYTES_MAX if kind == PREVIEW else EVENT_BYTES_MAX):
+        if len(data) > bytes_max(kind):
             return set()
         before = self.logs.head(topic, self.origin)
         event = Event(topic, self.origin, next(self._numbers), before, kind, data, time.time() - ago_s)

@@ -45,8 +45,16 @@ class Outbox:
 
     def _make_room(self) -> None:
         """Previews go first. Whoever reads the rest sees by the numbers that something is missing."""
-        kept = [event for event in self._events if not event.is_preview][-PENDING_MAX // 2 :]
-        self._events = deque(kept)
+        kept: deque[Event] = deque()
+        size_bytes = 0
+        for event in reversed(self._events):
+            if event.is_preview:
+                continue
+            size_bytes += len(event.data)
+            if len(kept) >= PENDING_MAX // 2 or size_bytes > PENDING_BYTES_MAX // 2:
+                break
+            kept.appendleft(event)
+        self._events = kept
         self._pending_bytes = sum(len(event.data) for event in kept)
 
     def hint(self, topic: UUID) -> None:

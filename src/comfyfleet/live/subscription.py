@@ -8,6 +8,8 @@ from uuid import UUID
 from comfyfleet.live.model import Event, JobState
 
 PENDING_MAX = 256
+PENDING_BYTES_MAX = 512 * 1024
+PREVIEWS_MAX = 16
 
 
 class Subscription:
@@ -28,6 +30,7 @@ class Subscription:
         self.notices = notices or {}
         self._noticed: dict[str, None] = {}
         self._events: deque[Event] = deque()
+        self._events_bytes = 0
         self._latest_previews: dict[UUID, Event] = {}
         self._states: dict[UUID, JobState] = {}
         self._woken = asyncio.Event()
@@ -41,15 +44,19 @@ class Subscription:
     def put(self, event: Event) -> None:
         if event.is_preview:
             if self._previews:
+                self._latest_previews.pop(event.topic, None)  # the latest stands last
                 self._latest_previews[event.topic] = event
+                if len(self._latest_previews) > PREVIEWS_MAX:
+                    del self._latest_previews[next(iter(self._latest_previews))]
                 self._woken.set()
             return
         if self._kinds is not None and event.kind not in self._kinds:
             return
         self._events.append(event)
-        if len(self._events) > PENDING_MAX:
+        self._events_bytes += len(event.data)
+        while len(self._events) > PENDING_MAX or self._events_bytes > PENDING_BYTES_MAX:
             self._latest_previews.clear()
-            self._events.popleft()
+            self._events_bytes -= len(self._events.popleft().data)
             self.lost += 1
         self._woken.set()
 
@@ -80,7 +87,9 @@ class Subscription:
         are to be told too."""
         for _ in range(PENDING_MAX):
             if self._events:
-                yield self._events.popleft()
+                event = self._events.popleft()
+                self._events_bytes -= len(event.data)
+                yield event
             elif self._latest_previews:
                 yield self._latest_previews.pop(next(iter(self._latest_previews)))
             else:
@@ -109,6 +118,7 @@ class Subscription:
 
     def clear_events(self) -> None:
         self._events.clear()
+        self._events_bytes = 0
         self._latest_previews.clear()
         self.lost = 0
 

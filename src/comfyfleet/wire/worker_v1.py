@@ -268,6 +268,8 @@ class Event(Struct, forbid_unknown_fields=True, kw_only=True):
 
     `progress`: `fraction` (0 to 1, of the whole job), `node`, `node_class`, `step`, `steps`; `node`: `node`,
     `node_class`; `preview`: `mime_type`, `image` (base64); `log`: `line`.
+
+    `data` has at most 8 KiB as JSON, that of a `preview` 768 KiB.
     """
 
     kind: Literal["progress", "node", "preview", "log"]
@@ -283,8 +285,11 @@ class Events(Request):
 
 class EventsReply(Struct, kw_only=True):
     """`lost`: leases that are no longer the worker's; what it said of them is left out, the rest is taken.
+    `too_large`: positions in the request, counted from 0, of events whose data has too many bytes; they are left out,
+    too. A worker that reports too much at once gets 429 `rate_limited`.
     `cancel_requested`: as in the reply to a heartbeat, and often sooner."""
 
     accepted: int
     lost: list[UUID] = []
+    too_large: list[int] = []
     cancel_requested: list[UUID] = []

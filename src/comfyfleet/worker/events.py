@@ -25,6 +25,7 @@ PREVIEW_BYTES_MAX = 192 * 1024
 BATCH_BYTES_MAX = 768 * 1024  # a body has 1 MiB at most
 BATCH_MAX = 400
 WAITING_MAX = 2000
+LINE_CHARS_MAX = 1_000  # as JSON at most 6 KB; the control plane takes 8 KiB
 
 log = structlog.get_logger()
 
@@ -74,6 +75,8 @@ class Reporter:
         self._put(lease, "preview", {"node": heard.node, "mime_type": heard.media_type, "image": image})
 
     def log(self, lease: wire.LeaseProof, line: str, **facts: Any) -> None:
+        if len(line) > LINE_CHARS_MAX:
+            line = f"{line[:LINE_CHARS_MAX]}… ({len(line) - LINE_CHARS_MAX} more characters)"
         self._put(lease, "log", {"line": line, **facts}, replaces=False)
 
     def forget(self, dispatch_id: UUID) -> None:
@@ -106,6 +109,8 @@ class Reporter:
         except FleetError as problem:
             log.info("events.not_taken", count=len(batch), problem=problem.code)
             return False
+        if reply.too_large:
+            log.warning("events.too_large", count=len(reply.too_large))
         for dispatch_id in reply.cancel_requested:
             self.on_cancel(dispatch_id)
         return True

@@ -14,6 +14,7 @@ from comfyfleet.fleet import FleetRules, WorkerEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import DispatchId, JobId, TenantId, new_id
 from comfyfleet.storage import object_key
+from tests.api.asking import fault
 from tests.api.worker.conftest import WORKER, HttpWorker, Yard
 from tests.builders import a_workflow, an_operator_key
 from tests.conftest import ManualClock
@@ -509,10 +510,47 @@ async def test_events_of_a_lost_lease_are_left_out_and_the_rest_is_taken(yard: Y
     lost = {**mine, "dispatch_id": str(new_id()), "data": {"value": 4}}
     loose = {"kind": "log", "data": {"line": "hello"}}
     reply = await worker.say("events", events=[lost, mine, lost, loose])
-    assert reply == {"accepted": 2, "lost": [lost["dispatch_id"]], "cancel_requested": []}
+    assert reply == {"accepted": 2, "lost": [lost["dispatch_id"]], "too_large": [], "cancel_requested": []}
     assert [each.data for each in yard.house.desk.live.after(0)] == [{"value": 3}, {"line": "hello"}]
     unproved = {"kind": "log", "dispatch_id": mine["dispatch_id"]}
     assert "lease_token" in (await worker.say("events", 422, events=[unproved]))["message"]
+
+
+async def test_an_event_that_is_too_large_is_named_and_the_rest_is_taken(yard: Yard) -> None:
+    worker = await yard.register()
+    await yard.add()
+    proof = lease_of(await worker.poll())
+    small, large = {"line": "x" * 8_000}, {"line": "x" * 8_192}
+    frame = {"mime_type": "image/webp", "image": "x" * 500_000}
+    said = [
+        {"kind": "log", **proof, "data": large},
+        {"kind": "log", **proof, "data": small},
+        {"kind": "preview", **proof, "data": frame},
+    ]
+    reply = await worker.say("events", events=said)
+    assert (reply["accepted"], reply["too_large"]) == (2, [0])
+    log = yard.house.live.hub.logs.get(JobId(UUID(proof["dispatch_id"])))
+    assert log is not None
+    assert len(log.events) == 1
+
+
+async def test_a_flood_of_events_keeps_little_and_is_slowed_down(yard: Yard) -> None:
+    """It was 1.2 GB for 1,500 events of 1 MB."""
+    worker = await yard.register()
+    await yard.add()
+    proof = lease_of(await worker.poll())
+    body = json.dumps(
+        {"worker_id": worker.name, "events": [{"kind": "log", **proof, "data": {"line": "x" * 7_000}}] * 120}
+    )
+    headers = {"Authorization": f"Bearer {worker.token}"}
+    statuses = set()
+    for _ in range(60):
+        answer = await worker.client.post("/api/worker/events", content=body, headers=headers)
+        statuses.add(answer.status_code)
+    assert (statuses, fault(answer)["code"]) == ({200, 429}, "rate_limited")
+    assert 1 <= int(answer.headers["retry-after"]) <= 60
+    assert yard.house.desk.live.size_bytes <= 1024**2
+    assert yard.house.live.hub.logs.size_bytes <= 200 * 8 * 1024
 
 
 # ── bad input ───────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from comfyfleet.live.model import ORIGINS_MAX, PREVIEW, Cursor, Event
 from comfyfleet.live.outbox import PENDING_MAX as PASSED_MAX
 from comfyfleet.live.outbox import Outbox
 from comfyfleet.live.states import waiting
-from comfyfleet.live.subscription import PENDING_MAX, Subscription
+from comfyfleet.live.subscription import PENDING_BYTES_MAX, PENDING_MAX, PREVIEWS_MAX, Subscription
 from comfyfleet.wire import replica_v1 as wire
 
 JOB = new_id()
@@ -65,6 +65,20 @@ def test_a_slow_reader_loses_previews_first_and_then_the_oldest() -> None:
     taken = list(reader.take_events())
     assert reader.take_lost() == 10
     assert [event.number for event in taken] == list(range(11, PENDING_MAX + 11))
+
+
+def test_a_slow_reader_keeps_few_bytes_and_few_previews() -> None:
+    reader = Subscription()
+    for number in range(200):
+        reader.put(Event(JOB, "a", number + 1, number, "log", b"x" * EVENT_BYTES_MAX, 0.0))
+    for number in range(100):
+        reader.put(Event(new_id(), "a", number + 1, 0, PREVIEW, b"x", 0.0))
+    taken = list(reader.take_events())
+    assert sum(len(event.data) for event in taken if not event.is_preview) == PENDING_BYTES_MAX
+    assert sum(event.is_preview for event in taken) == PREVIEWS_MAX
+    assert reader.take_lost() == 200 - PENDING_BYTES_MAX // EVENT_BYTES_MAX
+    reader.put(an_event(1))  # nothing of what was taken is counted any more
+    assert len(list(reader.take_events())) == 1
 
 
 def test_a_slow_replica_loses_previews_first_and_its_reader_sees_the_gap() -> None:

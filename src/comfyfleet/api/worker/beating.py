@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from comfyfleet import dispatch
 from comfyfleet.api.worker.assets import fresh_urls
 from comfyfleet.api.worker.calls import Call
@@ -68,7 +70,8 @@ def _pass_on(call: Call, worker: Worker, leases: Sequence[wire.HeldLease]) -> No
             continue
         data = {"fraction": lease.progress, "node": lease.node}
         if call.house.live.note_progress(JobId(lease.dispatch_id), data):
-            call.house.desk.live.add(worker.worker_id, "progress", data, dispatch_id=lease.dispatch_id)
+            text = msgspec.json.encode(data)
+            call.house.desk.live.add(worker.worker_id, "progress", text, dispatch_id=lease.dispatch_id)
 
 
 async def _renewed(call: Call, leases: Sequence[wire.HeldLease]) -> Urls:

@@ -13,20 +13,27 @@ from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.live import Report
+from comfyfleet.live.hub import bytes_max
 from comfyfleet.live.model import PREVIEW
 from comfyfleet.wire import worker_v1 as wire
 
 
 async def events(call: Call) -> wire.EventsReply:
     said, worker = await identified(call, wire.Events)
+    call.house.desk.allowances.spend(worker.worker_id, events=len(said.events), size_bytes=len(call.body))
     standing = await _standing(call, worker, said.events)
     lost = {each for (each, _), lease in standing.items() if lease is None}
-    taken = [event for event in said.events if event.dispatch_id not in lost]
-    reports = []
-    for event in taken:
+    reports, too_large, accepted = [], [], 0
+    for place, event in enumerate(said.events):
+        if event.dispatch_id in lost:
+            continue
         data = msgspec.json.encode(event.data)
+        if len(data) > bytes_max(event.kind):
+            too_large.append(place)
+            continue
+        accepted += 1
         # Operators see that there was a frame; thousands of them would be the server's memory.
-        shown = {"bytes": len(data)} if event.kind == PREVIEW else event.data
+        shown = msgspec.json.encode({"bytes": len(data)}) if event.kind == PREVIEW else data
         call.house.desk.live.add(
             worker.worker_id, event.kind, shown, dispatch_id=event.dispatch_id, ago_s=event.ago_seconds
         )
@@ -34,7 +41,7 @@ async def events(call: Call) -> wire.EventsReply:
             reports.append(Report(JobId(event.dispatch_id), event.kind, data, event.ago_seconds))
     await call.house.live.publish(reports)
     unwanted = sorted({each for (each, _), lease in standing.items() if lease is not None and lease.cancel_requested})
-    return wire.EventsReply(accepted=len(taken), lost=sorted(lost), cancel_requested=unwanted)
+    return wire.EventsReply(accepted=accepted, lost=sorted(lost), cancel_requested=unwanted, too_large=too_large)
 
 
 async def _standing(call: Call, worker: Worker, said: Sequence[wire.Event]) -> dict[tuple[UUID, str], HeldLease | None]:
