@@ -4,11 +4,11 @@ Only where that can be exact: everything the browser would have to know, `object
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from comfyfleet.comfy.errors import InvalidGraph, MissingNodeClass, Unconvertible
-from comfyfleet.comfy.graph.definitions import NodeDefinition, ObjectInfo, find_definition
+from comfyfleet.comfy.graph.definitions import AUTOGROW, NodeDefinition, ObjectInfo, find_definition
 from comfyfleet.comfy.graph.interface import (
     BYPASSED,
     INPUT_NODE,
@@ -20,9 +20,10 @@ from comfyfleet.comfy.graph.interface import (
     read_interface,
 )
 from comfyfleet.comfy.graph.limits import LIMITS, GraphLimits
-from comfyfleet.comfy.graph.widgets import widget_values
+from comfyfleet.comfy.graph.primitives import primitive_values, put_in
+from comfyfleet.comfy.graph.promoted import PRIMITIVE, PromotedWidgets
+from comfyfleet.comfy.graph.widgets import NodeWidgets, read_widgets
 
-PRIMITIVE = "PrimitiveNode"
 REROUTE = "Reroute"
 DRAWN_ONLY = frozenset(["Note", "MarkdownNote", "Label (rgthree)", "Bookmark (rgthree)", PRIMITIVE, REROUTE])
 BROWSER_ONLY = frozenset(["SetNode", "GetNode", "Reroute (rgthree)"])
@@ -38,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Or a value, from a primitive node or from a subgraph's own widget."""
+    """Or a value, from a subgraph's own widget."""
 
     value: Any
 
@@ -54,7 +55,6 @@ class Place:
     prefix: str = ""
     outer: "Place | None" = None
     node: DrawnNode | None = None
-    promoted: Mapping[str, Any] = field(default_factory=dict)
 
     def path_of(self, node: DrawnNode) -> str:
         return f"{self.prefix}{node.id}"
@@ -66,11 +66,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """An output that is looked at on the way back."""
+    """An output that is looked at on the way back, and the type that the input in front of it takes."""
 
     place: Place
     node: str
     slot: int
+    wanted: str
 
 
 Step: TypeAlias = tuple[str, str, int, str]  # place, node, slot, the type that is wanted
@@ -90,6 +91,7 @@ class _Converter:
         self.limits = limits
         self.places: dict[str, Place] = {}
         self.definitions: dict[str, NodeDefinition | None] = {}
+        self.widgets: dict[tuple[str, str], NodeWidgets | None] = {}
         self.origins: dict[Step, Origin] = {}  # found once, for all who ask
 
     def convert(self) -> dict[str, Any]:
@@ -102,6 +104,9 @@ class _Converter:
                 missing.setdefault(node.type, place.path_of(node))
         if missing:
             raise MissingNodeClass(missing)
+        self.promoted = PromotedWidgets(self.workflow, self._widgets)
+        levels = (self.workflow.root, *self.workflow.subgraphs.values())
+        self.primitives = {level.id: primitive_values(level, self._widgets) for level in levels}
         graph = {place.path_of(node): self._api_node(place, node) for place, node in running}
         return _without_dead_links(graph)
 
@@ -116,11 +121,11 @@ class _Converter:
                 count += 1
                 if count > self.limits.nodes:
                     raise InvalidGraph(f"The workflow has more than {self.limits.nodes} nodes.")
-                if node.is_off or node.type in DRAWN_ONLY:
-                    continue
                 if node.type in self.workflow.subgraphs:
-                    waiting.append(self._inside(place, node))
-                else:
+                    # Off, it takes its nodes with it; inside another one each of them says for itself.
+                    if not node.is_off or place.outer is not None:
+                        waiting.append(self._inside(place, node))
+                elif not node.is_off and node.type not in DRAWN_ONLY:
                     self._refuse_browser_only(place, node)
                     yield place, node
 
@@ -139,44 +144,65 @@ class _Converter:
             if place.depth >= self.limits.nested_subgraphs:
                 raise InvalidGraph("subgraphs are nested too deep", node=path)
             level = self.workflow.subgraphs[node.type]
-            promoted = _promoted_values(node, level, path)
-            self.places[path] = Place(level, f"{path}:", place, node, promoted)
+            self.places[path] = Place(level, f"{path}:", place, node)
         return self.places[path]
 
     # ── what one node gets ──────────────────────────────────────────────────────────────────
 
     def _api_node(self, place: Place, node: DrawnNode) -> dict[str, Any]:
         definition = self._definition(node.type)
-        if definition is None:
-            raise MissingNodeClass({node.type: place.path_of(node)})
         path = place.path_of(node)
-        inputs = {name: _boxed(value) for name, value in widget_values(node, definition, path=path).items()}
+        widgets = self._widgets(place.level, node)
+        if definition is None or widgets is None:
+            raise MissingNodeClass({node.type: path})
+        found = {slot.name: self._origin_of(place, node, slot, path) for slot in self._own_slots(node, widgets)}
+        links = {name: _as_input(origin) for name, origin in found.items() if origin is not None}
+        replaced = put_in(definition, self.primitives[place.level.id].get(node.id, {}))
+        try:
+            sent = widgets.sent(replaced, set(links))
+        except Unconvertible as problem:  # said of the place where it runs, not of the definition
+            raise Unconvertible(problem.problem, node=path, input_name=problem.input_name) from None
+        for name in sorted(replaced.keys() & widgets.branching):
+            if sent[name] != widgets.values.get(name):
+                raise Unconvertible("takes its choice from a primitive node", node=path, input_name=name)
+        inputs = {name: _boxed(value, definition.widget_type_of(name)) for name, value in sent.items()}
+        title = node.title or definition.title
+        return {"inputs": inputs | links, "class_type": node.type, "_meta": {"title": title}}
+
+    def _own_slots(self, node: DrawnNode, widgets: NodeWidgets) -> Iterator[Slot]:
+        """The interface drops an input that a file draws as a widget, where the class has no such widget any more."""
+        definition = self._definition(node.type)
+        defined = {each.name for each in definition.inputs} if definition else set()
         for slot in node.inputs:
-            match self._origin_of(place, slot, path):
-                case Source(origin, origin_slot):
-                    inputs[slot.name] = [origin, origin_slot]
-                case Constant(value):
-                    inputs[slot.name] = _boxed(value)
-        return {"inputs": inputs, "class_type": node.type, "_meta": {"title": node.title or definition.title}}
+            if slot.name in defined or not slot.is_widget or slot.name in widgets.names or _has_grown(slot, definition):
+                yield slot
 
     def _definition(self, class_type: str) -> NodeDefinition | None:
         if class_type not in self.definitions:
             self.definitions[class_type] = find_definition(self.object_info, class_type)
         return self.definitions[class_type]
 
+    def _widgets(self, level: Level, node: DrawnNode) -> NodeWidgets | None:
+        key = (level.id, node.id)
+        if key not in self.widgets:
+            definition = self._definition(node.type)
+            path = node.id if not level.id else f"{level.id}:{node.id}"
+            self.widgets[key] = read_widgets(node, definition, path=path) if definition else None
+        return self.widgets[key]
+
     # ── where a link comes from ─────────────────────────────────────────────────────────────
 
-    def _origin_of(self, place: Place, slot: Slot, path: str) -> Origin:
+    def _origin_of(self, place: Place, node: DrawnNode, slot: Slot, path: str) -> Origin:
         """Back along the link, through everything that only passes it on."""
         try:
-            found: Spot | Origin = _behind(place, slot)
+            found: Spot | Origin = self._behind(place, node, slot, self._type_of(node, slot))
             trail: dict[Step, None] = {}
             while isinstance(found, Spot):
-                step = (found.place.prefix, found.node, found.slot, slot.type)
+                step = (found.place.prefix, found.node, found.slot, found.wanted)
                 if step in trail:
                     raise InvalidGraph("is linked in a circle")
                 trail[step] = None
-                found = self.origins[step] if step in self.origins else self._step(found, slot.type)
+                found = self.origins[step] if step in self.origins else self._step(found)
             self.origins.update(dict.fromkeys(trail, found))
             return found
         except InvalidGraph as problem:
@@ -184,31 +210,54 @@ class _Converter:
                 raise
             raise InvalidGraph(problem.problem, node=path, input_name=slot.name) from None
 
-    def _step(self, spot: Spot, wanted: str) -> Spot | Origin:
+    def _step(self, spot: Spot) -> Spot | Origin:
         place, slot = spot.place, spot.slot
         if spot.node == INPUT_NODE and place.outer is not None:
-            return _from_outside(place, slot)
+            return self._from_outside(place, slot)
         node = place.level.nodes.get(spot.node)
         if node is None:
             raise InvalidGraph(f"is linked to node {place.prefix}{spot.node}, which does not exist")
-        if node.type == PRIMITIVE:
-            return _primitive_value(node)
-        if node.mode == MUTED:
+        if node.mode == MUTED or node.type == PRIMITIVE:
             return None
         if node.mode == BYPASSED:
-            return _behind(place, self._bypass(node, slot, wanted))
+            passed = self._bypass(node, slot, spot.wanted)
+            return None if passed is None else self._behind(place, node, passed, self._type_of(node, passed))
         if node.type == REROUTE:
-            return _behind(place, node.inputs[0] if node.inputs else None)
+            return self._behind(place, node, node.inputs[0], spot.wanted) if node.inputs else None
         if node.type in self.workflow.subgraphs:
             inside = self._inside(place, node)
             link = inside.level.output_links.get(slot)
-            return None if link is None else Spot(inside, link.origin, link.origin_slot)
+            return None if link is None else Spot(inside, link.origin, link.origin_slot, spot.wanted)
         return None if node.type in DRAWN_ONLY else Source(place.path_of(node), slot)
+
+    def _behind(self, place: Place, node: DrawnNode, slot: Slot, wanted: str) -> Spot | None:
+        made = self.promoted.fed_by(place.level, node, slot)
+        if made is not None:
+            return Spot(place, INPUT_NODE, made, wanted)
+        if slot.link is None:
+            return None
+        link = place.level.links.get(slot.link)
+        if link is None:
+            raise InvalidGraph(f"has the link {slot.link}, which does not exist")
+        return Spot(place, link.origin, link.origin_slot, wanted)
+
+    def _from_outside(self, place: Place, number: int) -> Spot | Origin:
+        """From inside a subgraph to what its node is given: a link, or a value of its own."""
+        outer, node = place.outer, place.node
+        name = self.promoted.name_of(place.level.id, number)
+        if outer is None or node is None or name is None:
+            raise InvalidGraph("is linked to an input that its subgraph does not have")
+        slot = next((each for each in node.inputs if each.name == name), Slot(name, "*"))
+        linked = self._behind(outer, node, slot, slot.type)
+        if linked is not None:
+            return linked
+        held = self.promoted.value(outer.level, node, name)
+        return None if held is None else Constant(held[0])
 
     def _bypass(self, node: DrawnNode, slot: int, wanted: str) -> Slot | None:
         """A bypassed node passes on the input of the same place, or else the first of a type that fits."""
         slots = self._all_slots(node)
-        made = node.outputs[slot].type if 0 <= slot < len(node.outputs) else "*"
+        made = self._made_type(node, slot)
         if wanted in ("*", ""):
             return slots[slot if 0 <= slot < len(slots) else 0] if slots else None
         fitting = [each for each in slots if _joins(each.type, made) and _joins(each.type, wanted)]
@@ -223,54 +272,44 @@ class _Converter:
         if definition is None:
             return list(node.inputs)
         drawn = {each.name: each for each in node.inputs}
-        defined = [drawn.pop(each.name, Slot(each.name, each.type)) for each in definition.slots]
-        return [*defined, *drawn.values()]
+        slots: list[Slot] = []
+        for each in definition.slots:
+            grown = [drawn.pop(name) for name in list(drawn) if name.startswith(f"{each.name}.")]
+            if each.type == AUTOGROW and grown:
+                slots += grown
+            else:
+                slots += [drawn.pop(each.name, Slot(each.name, each.type)), *grown]
+        return [replace(each, type=self._type_of(node, each)) for each in [*slots, *drawn.values()]]
+
+    def _type_of(self, node: DrawnNode, slot: Slot) -> str:
+        """The class says it; where its inputs adapt to what they are linked to, the file."""
+        definition = self._definition(node.type)
+        known = next((each for each in definition.inputs if each.name == slot.name), None) if definition else None
+        return slot.type if known is None or known.type.startswith("COMFY_") else known.type
+
+    def _made_type(self, node: DrawnNode, slot: int) -> str:
+        definition = self._definition(node.type)
+        known = definition.outputs[slot] if definition and 0 <= slot < len(definition.outputs) else ""
+        if known and not known.startswith("COMFY_"):
+            return known
+        return node.outputs[slot].type if 0 <= slot < len(node.outputs) else "*"
 
 
-def _behind(place: Place, slot: Slot | None) -> Spot | None:
-    if slot is None or slot.link is None:
-        return None
-    link = place.level.links.get(slot.link)
-    if link is None:
-        raise InvalidGraph(f"has the link {slot.link}, which does not exist")
-    return Spot(place, link.origin, link.origin_slot)
+def _has_grown(slot: Slot, definition: NodeDefinition | None) -> bool:
+    """One of a row of inputs that grows as it is linked, which the class names once."""
+    inputs = definition.inputs if definition else ()
+    return any(each.type == AUTOGROW and slot.name.startswith(f"{each.name}.") for each in inputs)
 
 
-def _from_outside(place: Place, slot: int) -> Spot | Origin:
-    """From inside a subgraph to what its node is given: a link, or a value of its own."""
-    outer, node = place.outer, place.node
-    if outer is None or node is None or not 0 <= slot < len(place.level.inputs):
-        raise InvalidGraph("is linked to an input that its subgraph does not have")
-    name = place.level.inputs[slot].name
-    linked = _behind(outer, next((each for each in node.inputs if each.name == name), None))
-    if linked is None and place.promoted.get(name) is not None:
-        return Constant(place.promoted[name])
-    return linked
+def _as_input(origin: Source | Constant) -> Any:
+    return [origin.node, origin.slot] if isinstance(origin, Source) else _boxed(origin.value)
 
 
-def _promoted_values(node: DrawnNode, level: Level, path: str) -> dict[str, Any]:
-    """The values that a subgraph's node holds for widgets inside: one for each input that leads to a widget."""
-    values = node.widgets_values
-    if not values:
-        return {}
-    if node.proxied_widgets:
-        # Between two formats, some versions wrote both; which of them counted depended on what was opened last.
-        raise Unconvertible("holds widgets of its subgraph in two ways. Open and save it in a newer ComfyUI", node=path)
-    names = [each.name for place, each in enumerate(level.inputs) if place in level.widget_inputs]
-    if not isinstance(values, list) or len(values) != len(names):
-        problem = f"does not hold the {len(names)} values that its subgraph's widgets take"
-        raise Unconvertible(problem, node=path)
-    return dict(zip(names, values, strict=True))
-
-
-def _primitive_value(node: DrawnNode) -> Constant | None:
-    values = node.widgets_values
-    return Constant(values[0]) if isinstance(values, list) and values else None
-
-
-def _boxed(value: Any) -> Any:
+def _boxed(value: Any, widget_type: str = "") -> Any:
     """A bare list would be taken for a link; the server opens this box."""
-    return {"__value__": value} if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return {"__type__": "CURVE", "__value__": value} if widget_type == "CURVE" else {"__value__": value}
 
 
 def _joins(one: str, other: str) -> bool:

@@ -8,9 +8,31 @@ ObjectInfo: TypeAlias = Mapping[str, Any]
 
 DYNAMIC_COMBO = "COMFY_DYNAMICCOMBO_V3"
 UPLOADS = ("image_upload", "video_upload", "audio_upload", "animated_image_upload", "model_upload")
+AUTOGROW = "COMFY_AUTOGROW_V3"
+MATCH_TYPE = "COMFY_MATCHTYPE_V3"
+# Inputs of these types are drawn on the node. Those of the last three lines come from extensions of the interface.
 WIDGET_TYPES = frozenset(
-    ["BOOLEAN", "COLOR", "COMBO", DYNAMIC_COMBO, "FLOAT", "INT", "MARKDOWN", "STRING", "TEXTAREA"],
+    [
+        *("BOOLEAN", "COMBO", DYNAMIC_COMBO, "FLOAT", "INT", "MARKDOWN", "STRING", "TEXTAREA"),
+        *("BOUNDING_BOX", "BOUNDING_BOXES", "CHART", "COLOR", "COLORS", "COMPOSITOR", "CURVE", "GALLERIA"),
+        *("IMAGECOMPARE", "PAINTER", "RANGE", "VIDEO_EDIT"),
+        *("IMAGEUPLOAD", "AUDIOUPLOAD", "AUDIO_UI"),
+        *("AUDIO_RECORD", "WEBCAM"),
+        *("LOAD_3D", "LOAD_3D_ADVANCED", "PREVIEW_3D"),
+    ]
 )
+DEFAULTS: Mapping[str, Any] = {
+    **dict.fromkeys(("INT", "FLOAT"), 0),
+    **dict.fromkeys(("STRING", "MARKDOWN", "TEXTAREA", "PAINTER", "PREVIEW_3D"), ""),
+    **{name: [] for name in ("BOUNDING_BOXES", "COLORS", "GALLERIA")},
+    **{name: {} for name in ("CHART", "COMPOSITOR")},
+    "BOOLEAN": False,
+    "BOUNDING_BOX": {"x": 0, "y": 0, "width": 512, "height": 512},
+    "COLOR": "#000000",
+    "CURVE": {"points": [[0, 0], [1, 1]], "interpolation": "monotone_cubic"},
+    "IMAGECOMPARE": ["", ""],
+    "RANGE": {"min": 0.0, "max": 1.0},
+}
 SEED_NAMES = frozenset(["seed", "noise_seed"])
 
 
@@ -25,9 +47,13 @@ class InputDefinition:
     @property
     def is_widget(self) -> bool:
         """Drawn on the node, so that its value stands in the node itself. The rest are sockets."""
-        if self.options.get("forceInput"):
-            return False
-        return self.type in WIDGET_TYPES or "widgetType" in self.options
+        return not self.options.get("forceInput") and self.widget_type in WIDGET_TYPES
+
+    @property
+    def widget_type(self) -> str:
+        """A class may name a widget for an input that takes links of other types."""
+        named = self.options.get("widgetType")
+        return named if isinstance(named, str) else self.type
 
     @property
     def is_upload(self) -> bool:
@@ -41,18 +67,21 @@ class InputDefinition:
     def has_control(self) -> bool:
         """A second widget after it says what happens to the value between two runs."""
         declared = self.options.get("control_after_generate")
-        return self.type == "INT" and self.name in SEED_NAMES if declared is None else bool(declared)
+        return self.widget_type == "INT" and self.name in SEED_NAMES if declared is None else bool(declared)
 
     @property
     def default(self) -> Any:
         """As the interface fills in what a file does not hold."""
-        if "default" in self.options:
-            return self.options["default"]
-        if self.type == DYNAMIC_COMBO:
+        declared = self.options.get("default")
+        if self.widget_type == DYNAMIC_COMBO:
             return next((key for key, _ in self.branches()), None)
         if self.choices is not None:
-            return self.choices[0] if self.choices else None
-        return {"INT": 0, "FLOAT": 0, "STRING": "", "BOOLEAN": False}.get(self.type)
+            return declared or (self.choices[0] if self.choices else None)
+        return DEFAULTS.get(self.widget_type) if declared is None else declared
+
+    def number(self, option: str, default: float) -> float:
+        found = self.options.get(option)
+        return found if isinstance(found, (int, float)) and not isinstance(found, bool) else default
 
     def branches(self) -> Iterator[tuple[str, tuple["InputDefinition", ...]]]:
         """Of a dynamic combo: each choice with the inputs that it brings, named after it with a dot."""
@@ -68,10 +97,15 @@ class NodeDefinition:
     inputs: tuple[InputDefinition, ...]
     outputs: tuple[str, ...]
     is_output: bool
+    is_core: bool = True  # part of ComfyUI itself: no code of a custom node changes what the interface sends
+    is_ordered: bool = False  # says in which order its inputs stand
 
     @property
     def widgets(self) -> tuple[InputDefinition, ...]:
         return tuple(each for each in self.inputs if each.is_widget)
+
+    def widget_type_of(self, name: str) -> str:
+        return next((each.widget_type for each in self.inputs if each.name == name), "")
 
     @property
     def slots(self) -> tuple[InputDefinition, ...]:
@@ -90,6 +124,8 @@ def find_definition(object_info: ObjectInfo, class_type: str) -> NodeDefinition 
         inputs=tuple(_read_inputs(found.get("input"), found.get("input_order"))),
         outputs=tuple(_type_name(each) for each in outputs) if isinstance(outputs, list) else (),
         is_output=found.get("output_node") is True,
+        is_core=not str(found.get("python_module", "")).startswith("custom_nodes"),
+        is_ordered=isinstance(found.get("input_order"), Mapping),
     )
 
 

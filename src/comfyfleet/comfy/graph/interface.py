@@ -1,10 +1,11 @@
 """The interface's format, read into values: levels of nodes and links, the root one and one for each subgraph."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from comfyfleet.comfy.errors import InvalidGraph
+from comfyfleet.comfy.graph.unique_ids import with_unique_ids
 
 LinkId: TypeAlias = int | str
 MUTED = 2
@@ -19,6 +20,7 @@ class Slot:
     type: str
     link: LinkId | None = None
     is_widget: bool = False
+    links: tuple[LinkId, ...] = ()  # of an output, or of an input of a subgraph: what it feeds, in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class DrawnNode:
     inputs: tuple[Slot, ...]
     outputs: tuple[Slot, ...]
     widgets_values: Any
-    proxied_widgets: tuple[Any, ...]
+    properties: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_off(self) -> bool:
@@ -48,13 +50,13 @@ class DrawnLink:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The root graph, or the definition of a subgraph with what goes in and comes out."""
+    """The root graph, or the definition of a subgraph with what goes in and comes out. The root's id is empty."""
 
+    id: str
     nodes: Mapping[str, DrawnNode]
     links: Mapping[LinkId, DrawnLink]
     inputs: tuple[Slot, ...] = ()
     output_links: Mapping[int, DrawnLink] = field(default_factory=dict)  # by the place of the output
-    widget_inputs: frozenset[int] = frozenset()  # places of inputs that lead to a widget inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,36 +75,44 @@ def read_interface(workflow: Mapping[str, Any]) -> DrawnWorkflow:
 
 
 def _read_workflow(workflow: Mapping[str, Any]) -> DrawnWorkflow:
+    workflow = with_unique_ids(workflow)
     definitions = (workflow.get("definitions") or {}).get("subgraphs") or []
     extra = workflow.get("extra") or {}
     return DrawnWorkflow(
-        root=_read_level(workflow),
-        subgraphs={str(each["id"]): _read_level(each) for each in definitions},
+        root=_read_level(workflow, ""),
+        subgraphs={str(each["id"]): _read_level(each, str(each["id"])) for each in definitions},
         group_nodes=frozenset(extra.get("groupNodes") or ()),
         links_by_magic=bool(extra.get("ue_links")),
     )
 
 
-def _read_level(level: Mapping[str, Any]) -> Level:
+def _read_level(level: Mapping[str, Any], level_id: str) -> Level:
     nodes = [_read_node(each) for each in level["nodes"]]
     links = [_read_link(each) for each in level.get("links") or [] if each is not None]
     found = {node.id: node for node in nodes}
     if len(found) != len(nodes):
         raise InvalidGraph("Two nodes have the same id.")
-    widgets = {slot.link for node in nodes for slot in node.inputs if slot.is_widget}
     return Level(
+        id=level_id,
         nodes=found,
         links={link.id: link for link in links},
-        inputs=tuple(_read_slot(each) for each in level.get("inputs") or ()),
+        inputs=tuple(_read_input(each, place, links) for place, each in enumerate(level.get("inputs") or ())),
         # The first link counts, as it does in the interface: hence backwards.
         output_links={link.target_slot: link for link in reversed(links) if link.target == OUTPUT_NODE},
-        widget_inputs=frozenset(link.origin_slot for link in links if link.origin == INPUT_NODE and link.id in widgets),
     )
+
+
+def _read_input(given: Mapping[str, Any], place: int, links: Sequence[DrawnLink]) -> Slot:
+    """Of a subgraph. Files of the first versions do not say which links it feeds."""
+    found = _read_slot(given)
+    feeds = tuple(link.id for link in links if link.origin == INPUT_NODE and link.origin_slot == place)
+    named = [_link_id(each) for each in given.get("linkIds") or ()]
+    ordered = [each for each in named if each in feeds]
+    return replace(found, links=tuple(dict.fromkeys([*ordered, *feeds])))
 
 
 def _read_node(node: Mapping[str, Any]) -> DrawnNode:
     properties = node.get("properties")
-    proxied = properties.get("proxyWidgets") if isinstance(properties, Mapping) else None
     title = node.get("title")
     return DrawnNode(
         id=str(node["id"]),
@@ -112,7 +122,7 @@ def _read_node(node: Mapping[str, Any]) -> DrawnNode:
         inputs=tuple(_read_slot(each) for each in node.get("inputs") or ()),
         outputs=tuple(_read_slot(each) for each in node.get("outputs") or ()),
         widgets_values=node.get("widgets_values"),
-        proxied_widgets=tuple(proxied) if isinstance(proxied, list) else (),
+        properties=properties if isinstance(properties, Mapping) else {},
     )
 
 
@@ -122,7 +132,13 @@ def _read_slot(slot: Mapping[str, Any]) -> Slot:
         type=str(slot.get("type", "*")),
         link=_link_id(slot.get("link")),
         is_widget=bool(slot.get("widget")),
+        links=_link_ids(slot.get("links")),
     )
+
+
+def _link_ids(given: Any) -> tuple[LinkId, ...]:
+    found = (_link_id(each) for each in given) if isinstance(given, list) else ()
+    return tuple(each for each in found if each is not None)
 
 
 def _link_id(given: Any) -> LinkId | None:

@@ -43,6 +43,9 @@ class Drawing:
             inputs = next(each for each in self.nodes if each["id"] == target)["inputs"]
             place = next(place for place, each in enumerate(inputs) if each["name"] == name)
             inputs[place]["link"] = link_id
+        for each in self.nodes:
+            if each["id"] == origin and slot < len(each["outputs"]):
+                each["outputs"][slot]["links"].append(link_id)
         self.links.append([link_id, origin, slot, target, place, "*"])
         return self
 
