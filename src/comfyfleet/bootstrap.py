@@ -29,6 +29,7 @@ from comfyfleet.kernel.secret import Secret, new_secret
 from comfyfleet.live import Live
 from comfyfleet.media.model import MediaRules
 from comfyfleet.media.probe import Prober
+from comfyfleet.media.seccomp import forbid_dumps, why_none
 from comfyfleet.settings import KEY_CHARS_MIN, Settings, SettingsError
 from comfyfleet.storage import ObjectStore
 from comfyfleet.storage.backends.local import LocalStore
@@ -134,6 +135,7 @@ def _media_rules(settings: Settings) -> MediaRules:
         probe_s=settings.media_probe_s,
         probe_memory_bytes=settings.media_probe_memory_bytes,
         probes_max=settings.media_probes_max,
+        requires_sandbox=settings.mode == "production",
     )
 
 
@@ -238,6 +240,26 @@ async def require_current_schema(house: House) -> None:
         if found != history.head():
             problem = f"schema revision {found or 'none'}, this code needs {history.head()}"
             raise SchemaTrouble(database.name, f"{problem}; run `comfyfleet db upgrade`")
+
+
+def protect_process() -> None:
+    """A server holds secrets: it leaves no core file, and no process of its user can read its memory."""
+    if not forbid_dumps():
+        log.warning("server.dumpable", problem="the kernel refused it; other processes of this user can read secrets")
+
+
+def require_media_sandbox(house: House, settings: Settings) -> None:
+    """In production strangers' files are decoded behind a seccomp filter, or the server does not start."""
+    if house.prober.trouble() is None:
+        return
+    if settings.mode == "production":
+        raise SettingsError(
+            [
+                f"mode: production looks at uploads behind a seccomp filter only, and here {why_none()}; allow "
+                "seccomp(2) in the container's profile, choose another kernel, or install without the `media` extra"
+            ]
+        )
+    log.warning("media.no_sandbox", problem=why_none())
 
 
 async def require_durable_databases(house: House) -> None:

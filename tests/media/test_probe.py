@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from io import BytesIO
@@ -206,37 +205,18 @@ async def probe_and(act: Any, rules: MediaRules = PATIENT) -> Any:
     return await Prober(rules).probe(read, size_bytes=len(content), media_type="image/png", field=FIELD)
 
 
-async def test_the_process_knows_no_secret_and_has_given_up_its_rights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COMFYFLEET_SECRET_KEY", "a key that no stranger's file may see")
+async def test_the_process_is_limited() -> None:
     seen: dict[str, str] = {}
 
     async def look_at(child: int) -> None:
-        for name in ("environ", "limits", "cmdline"):
+        for name in ("limits", "cmdline"):
             seen[name] = facts_of(child, name)
 
     assert (await probe_and(look_at)).width == 120
-    assert "no stranger" not in seen["environ"] + seen["cmdline"]
     assert re.search(r"Max open files\s+0\s+0", seen["limits"])
     assert re.search(r"Max file size\s+0\s+0", seen["limits"])
     assert re.search(r"Max address space\s+1073741824\s+1073741824", seen["limits"])
     assert re.search(r"Max cpu time\s+60\s+61", seen["limits"])
-
-
-def test_a_process_without_rights_opens_neither_file_nor_socket() -> None:
-    program = """
-import socket
-from comfyfleet.media.look import give_up_rights
-from comfyfleet.media.model import MediaRules
-give_up_rights(MediaRules())
-for attempt in (lambda: open("/etc/hostname"), lambda: open("/dev/shm/x", "w"), socket.socket):
-    try:
-        attempt()
-        print("opened")
-    except OSError as refused:
-        print(refused.errno)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["24", "24", "24"]
 
 
 @pytest.mark.parametrize(

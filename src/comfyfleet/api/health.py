@@ -90,6 +90,8 @@ async def check_parts(house: House) -> Readiness:
     async with anyio.create_task_group() as group:
         for name in ("central", "storage", *(f"pool:{pool}" for pool in house.pools)):
             group.start_soon(check, name)
+    if trouble := house.prober.trouble():
+        parts["media"] = trouble
     needed = {parts["central"], parts["storage"]}
     status: Literal["ready", "degraded", "unready"] = "ready" if set(parts.values()) == {"ok"} else "degraded"
     return Readiness(status=status if needed == {"ok"} else "unready", parts=dict(sorted(parts.items())))

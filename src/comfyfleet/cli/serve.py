@@ -19,8 +19,10 @@ from comfyfleet.bootstrap import (
     build_house,
     build_options,
     build_upkeep,
+    protect_process,
     require_current_schema,
     require_durable_databases,
+    require_media_sandbox,
 )
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError
@@ -40,6 +42,7 @@ class PortTaken(FleetError):
 def run_replica(**given: object) -> None:
     settings = load_settings(**said(given))
     configure_logs(settings.log_format, settings.log_level)
+    protect_process()
     settings, listener = listen(settings)
     with contextlib.suppress(KeyboardInterrupt):
         uvloop.run(_serve(settings, listener))
@@ -84,6 +87,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
 
 
 async def _require_ready(house: House, settings: Settings) -> None:
+    require_media_sandbox(house, settings)
     await require_current_schema(house)
     if settings.mode == "production":
         await require_durable_databases(house)

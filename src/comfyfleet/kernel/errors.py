@@ -13,6 +13,7 @@
     ├── Forbidden                403   TenantSuspended  SignatureRefused
     └── Unavailable              503   DatabaseUnavailable  SchemaTrouble  StorageUnavailable
                                        GraphUnreadable  MediaToolsMissing  ProbeOverdue
+                                       MediaSandboxMissing
 
 A class has a stable `code` (programs match on it) and a `text` (people read it), filled from the facts it is raised
 with. The numbers above are what `api/errors.py` makes of each family; `cli/errors.py` makes exit codes of them.
@@ -379,6 +380,13 @@ class MediaToolsMissing(Unavailable):
 
     code = "media_tools_missing"
     text = "This server cannot look at media. Its operator has to install them: pip install 'comfyfleet[media]'."
+
+
+class MediaSandboxMissing(Unavailable):
+    """In production media is looked at behind a seccomp filter only, and this server's kernel offers none."""
+
+    code = "media_sandbox_missing"
+    text = "This server cannot look at media safely: no seccomp filter. Its operator has to act."
 
 
 class ProbeOverdue(Unavailable):

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 HEADER = struct.Struct(">I")
 MESSAGE_BYTES_MAX = 16 * 1024
 POSTER_BYTES_MAX = 1024**2
+TEXT_CHARS_MAX = 500
 # One request for so much: a store that is far away is asked a few times, not thousands.
 BLOCK_BYTES = 1024**2
 BLOCKS_KEPT = 8
@@ -16,8 +17,9 @@ def frame(body: bytes) -> bytes:
     return HEADER.pack(len(body)) + body
 
 
-def message(**fields: Any) -> bytes:
-    return frame(json.dumps(fields).encode())
+def message(says: str, **fields: Any) -> bytes:
+    """One of those that the parent knows (`answers.py`)."""
+    return frame(json.dumps({"says": says, **fields}).encode())
 
 
 class AskedFile:
@@ -58,7 +60,7 @@ class AskedFile:
     def _block(self, number: int) -> bytes:
         if number not in self._blocks:
             start = number * BLOCK_BYTES
-            self._ask.write(message(read=[start, min(BLOCK_BYTES, self.size_bytes - start)]))
+            self._ask.write(message("read", offset=start, count=min(BLOCK_BYTES, self.size_bytes - start)))
             self._ask.flush()
             while len(self._blocks) >= BLOCKS_KEPT:
                 del self._blocks[next(iter(self._blocks))]

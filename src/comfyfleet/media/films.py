@@ -99,7 +99,6 @@ def _frame_of(container: InputContainer, stream: VideoStream, *, at_s: float) ->
 
 def _poster(frame: VideoFrame, *, side: int) -> bytes:
     scale = min(1.0, side / max(frame.width, frame.height))
-    small: Any = frame.reformat(
-        width=max(1, round(frame.width * scale)), height=max(1, round(frame.height * scale)), format="rgb24"
-    )
+    width, height = max(1, round(frame.width * scale)), max(1, round(frame.height * scale))
+    small: Any = frame.reformat(width=width, height=height, format="rgb24", threads=1)
     return write_poster(small.to_image().rotate(frame.rotation, expand=True))

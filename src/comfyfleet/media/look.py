@@ -1,24 +1,22 @@
 """The process that looks: it takes one file, answers, and ends. Whatever the file does to it, it does to it alone.
 
-It is told what to do by its one argument, reads the file by asking its parent (`channel.py`), and has given up
-everything else before it sees the first byte: no file or socket can be opened, nothing written, memory and CPU are
-counted.
+It is told what to do by its one argument, reads the file by asking its parent (`channel.py`), and gives up
+everything else before it sees the first byte (`sandbox.py`).
 """
 
 import errno
 import json
 import os
-import resource
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, BinaryIO
 
-from comfyfleet.media.channel import POSTER_BYTES_MAX, AskedFile, frame, message
+from comfyfleet.media.channel import POSTER_BYTES_MAX, TEXT_CHARS_MAX, AskedFile, frame, message
 from comfyfleet.media.model import FAMILIES, Family, Looked, MediaRules, Scored, Unfit, kind_of
+from comfyfleet.media.sandbox import enter_sandbox
 
 NICENESS = 10
-TROUBLE_CHARS_MAX = 500
 DAMAGED = "cannot be read: it is damaged or cut off"
 
 
@@ -27,8 +25,10 @@ def main(argument: str, answers: BinaryIO, asks: BinaryIO) -> None:
     job = json.loads(argument)
     media_type, rules = job["media_type"], MediaRules(**job["rules"])
     look_at = load(job["task"], media_type)
-    give_up_rights(rules)
-    tell(asks, message(ready=True))
+    missing = enter_sandbox(rules)
+    tell(asks, message("ready", unconfined=missing))
+    if missing is not None and rules.requires_sandbox:
+        return
     tell(asks, verdict(lambda: look_at(AskedFile(asks, answers, job["size_bytes"]), FAMILIES[media_type], rules)))
 
 
@@ -48,19 +48,6 @@ def load(task: str, media_type: str) -> Callable[[Any, Family, MediaRules], Look
     return look_at_picture
 
 
-def give_up_rights(rules: MediaRules) -> None:
-    cpu_s = max(1, round(rules.probe_s))
-    # The soft one ends it with a signal of its own, by which the parent knows why; the hard one would not.
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
-    for what, limit in (
-        (resource.RLIMIT_AS, rules.probe_memory_bytes),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 0),
-    ):
-        resource.setrlimit(what, (limit, limit))
-
-
 def tell(asks: BinaryIO, frames: bytes) -> None:
     asks.write(frames)
     asks.flush()
@@ -72,21 +59,30 @@ def verdict(look: Callable[[], Looked | Scored]) -> bytes:
     try:
         looked = look()
     except Unfit as problem:
-        return message(refused=str(problem))
+        return refusal(str(problem))
     except (ImportError, OSError) as trouble:
-        if isinstance(trouble, ImportError) or trouble.errno == errno.EMFILE:
-            return message(trouble=str(trouble)[:TROUBLE_CHARS_MAX])
-        return message(refused=DAMAGED)
+        if isinstance(trouble, ImportError) or _is_ours(trouble):
+            return message("trouble", text=str(trouble)[:TEXT_CHARS_MAX])
+        return refusal(DAMAGED)
     except MemoryError:
-        return message(refused="needs more memory to be read than is allowed")
+        return refusal("needs more memory to be read than is allowed")
     except Exception:
-        return message(refused=DAMAGED)
+        return refusal(DAMAGED)
     if isinstance(looked, Scored):
-        return message(scored=asdict(looked))
+        return message("scored", **asdict(looked))
     if len(looked.poster) > POSTER_BYTES_MAX:
-        return message(refused="makes a poster that is too large")
-    facts = {"width": looked.width, "height": looked.height, "duration_s": looked.duration_s}
-    return message(looked=facts) + frame(looked.poster)
+        return refusal("makes a poster that is too large")
+    facts = message("looked", width=looked.width, height=looked.height, duration_s=looked.duration_s)
+    return facts + frame(looked.poster)
+
+
+def _is_ours(trouble: OSError) -> bool:
+    """A file that our code wanted to open. PyAV's errors are OSErrors too, and come from the stranger's file."""
+    return type(trouble).__module__ == "builtins" and trouble.errno in (errno.EMFILE, errno.EPERM)
+
+
+def refusal(text: str) -> bytes:
+    return message("refused", text=text[:TEXT_CHARS_MAX])
 
 
 if __name__ == "__main__":

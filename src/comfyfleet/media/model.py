@@ -20,6 +20,7 @@ FAMILIES: dict[str, Family] = {
     "video/x-matroska": "matroska",
 }
 MEDIA_TYPES = tuple(FAMILIES)
+SIDE_MAX = 65_535
 POSTER_TYPE = "image/webp"
 
 
@@ -35,7 +36,8 @@ def kind_of(media_type: str) -> Kind:
 class MediaRules:
     """`pixels_max` is per picture or frame. Time and memory are those of the process that looks.
 
-    `poster_side`: the longer one of the small copy that it makes.
+    `poster_side`: the longer one of the small copy that it makes. `requires_sandbox`: without a seccomp filter
+    nothing is looked at.
     """
 
     pixels_max: int = 64_000_000
@@ -45,6 +47,7 @@ class MediaRules:
     probe_memory_bytes: int = 1024 * MIB
     probes_max: int = 2
     poster_side: int = 640
+    requires_sandbox: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,10 @@ from PIL import (  # noqa: F401
     WebPImagePlugin,
 )
 
-from comfyfleet.media.model import Family, Looked, MediaRules, Unfit
+from comfyfleet.media.model import SIDE_MAX, Family, Looked, MediaRules, Unfit
 
 FORMATS: dict[Family, list[str]] = {"png": ["PNG"], "jpeg": ["JPEG", "MPO"], "webp": ["WEBP"], "gif": ["GIF"]}
 POSTER_QUALITY = 80
-SIDE_MAX = 65_535
 
 Image.preinit()
 

@@ -9,30 +9,46 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 import structlog
 
-from comfyfleet.kernel.errors import MediaRefused, MediaToolsMissing, ProbeOverdue
+from comfyfleet.kernel.errors import MediaRefused, MediaSandboxMissing, MediaToolsMissing, ProbeOverdue
 from comfyfleet.kernel.turns import Turns
-from comfyfleet.media.channel import BLOCK_BYTES, HEADER, MESSAGE_BYTES_MAX, POSTER_BYTES_MAX, frame
-from comfyfleet.media.model import MIB, Looked, MediaRules, Scored
+from comfyfleet.media.answers import (
+    Answer,
+    LookedAt,
+    Misbehaved,
+    ReadBlock,
+    Reads,
+    Ready,
+    Refusal,
+    ScoredAs,
+    Trouble,
+    check_looked,
+    check_scored,
+    parse_answer,
+    printable,
+)
+from comfyfleet.media.channel import HEADER, MESSAGE_BYTES_MAX, POSTER_BYTES_MAX, frame
+from comfyfleet.media.model import Looked, MediaRules, Scored, kind_of
+from comfyfleet.media.seccomp import why_none
 from comfyfleet.media.sniff import HEAD_BYTES, require_type
 
-# Of a film its index and a few frames are read; of a recording without an index, all of it up to here.
-READ_BYTES_MAX = 512 * MIB
 # The longer side of a thumb: sharp enough for a card in a list, and a thousand of them are a few megabytes.
 THUMB_SIDE = 256
 # How long an upload may wait for its turn, in turns.
 TURNS_WAITED_MAX = 3
+HARMFUL = "cannot be read: it is damaged, or made to do harm"
 TOOLS = {"probe": ("av", "PIL"), "score": ("numpy", "PIL")}
 # Libraries that would start threads for each core, and take memory for each thread.
 THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 Task = Literal["probe", "score"]
+Found = TypeVar("Found", Looked, Scored)
 
 Read = Callable[[int, int], Awaitable[bytes]]
 
@@ -54,9 +70,7 @@ class Prober:
         """`read(offset, count)` gives the file's bytes. Raises `MediaRefused`, which names the field, when the
         file is at fault; `ProbeOverdue` or `MediaToolsMissing` when it may not be."""
         job = {"task": "probe", "media_type": media_type, "size_bytes": size_bytes}
-        found = await self._in_turn(job, read, field=field, owner=owner)
-        assert isinstance(found, Looked)  # noqa: S101 it was asked to look
-        return found
+        return await self._in_turn(job, read, _end_look, field=field, owner=owner)
 
     async def thumb(self, read: Read, *, size_bytes: int, media_type: str, field: str, owner: UUID) -> bytes:
         """A small copy of a picture, or of a frame of a film, as WebP. Raises as `probe` does."""
@@ -64,98 +78,134 @@ class Prober:
         rules = replace(self.rules, poster_side=THUMB_SIDE)
         try:
             async with self._thumb_turns.take(owner, within_s=self.rules.probe_s * TURNS_WAITED_MAX):
-                found = await self._in_turn(job, read, field=field, rules=rules)
+                return (await self._in_turn(job, read, _end_look, field=field, rules=rules)).poster
         except TimeoutError:
             raise ProbeOverdue from None
-        assert isinstance(found, Looked)  # noqa: S101 it was asked to look
-        return found.poster
 
     async def score(self, read: Read, *, size_bytes: int, media_type: str, field: str) -> Scored:
         """Of a picture. Raises as `probe` does."""
         job = {"task": "score", "media_type": media_type, "size_bytes": size_bytes}
-        found = await self._in_turn(job, read, field=field, owner=None)
-        assert isinstance(found, Scored)  # noqa: S101 it was asked to score
-        return found
+        return await self._in_turn(job, read, _end_score, field=field)
+
+    def trouble(self) -> str | None:
+        """Why uploads are not looked at as they should be, as the code of an error; None when all is well."""
+        return MediaSandboxMissing.code if has_tools("probe") and why_none() else None
 
     async def _in_turn(
         self,
         job: dict[str, Any],
         read: Read,
+        end: "End[Found]",
         *,
         field: str,
         owner: UUID | None = None,
         rules: MediaRules | None = None,
-    ) -> Looked | Scored:
+    ) -> Found:
         require_type(await read(0, min(job["size_bytes"], HEAD_BYTES)), job["media_type"], field=field)
         if not has_tools(job["task"]):
             raise MediaToolsMissing
+        talk = Talk(read, job, rules or self.rules, field)
         try:
             async with (
                 self._turns.take(owner, within_s=self.rules.probe_s * TURNS_WAITED_MAX),
                 asyncio.timeout(self.rules.probe_s),
             ):
-                return await self._look({**job, "rules": asdict(rules or self.rules)}, read, field=field)
+                return await _look(talk, end)
         except TimeoutError:
             raise ProbeOverdue from None
-
-    async def _look(self, job: dict[str, Any], read: Read, *, field: str) -> Looked | Scored:
-        async with _looking(json.dumps(job)) as process:
-            try:
-                return await _converse(process, read, field=field)
-            except (asyncio.IncompleteReadError, ConnectionError):
-                raise MediaRefused(field, await _cause(process)) from None
 
 
 def has_tools(task: Task) -> bool:
     return all(find_spec(tool) for tool in TOOLS[task])
 
 
-async def _converse(process: Process, read: Read, *, field: str) -> Looked | Scored:
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What one process is asked, and how it reads the file."""
+
+    read: Read
+    job: dict[str, Any]
+    rules: MediaRules
+    field: str
+
+
+# Makes the result of the process's last message, or raises `Misbehaved`.
+End = Callable[[Process, Talk, Answer], Awaitable[Found]]
+
+
+async def _look(talk: Talk, end: End[Found]) -> Found:
+    async with _looking(json.dumps({**talk.job, "rules": asdict(talk.rules)})) as process:
+        await _require_ready(process, talk.rules)
+        try:
+            return await end(process, talk, await _serve_reads(process, talk))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise MediaRefused(talk.field, await _cause(process)) from None
+        except Misbehaved as problem:
+            log.warning("media.probe_misbehaved", problem=printable(str(problem)))
+            raise MediaRefused(talk.field, HARMFUL) from None
+
+
+async def _require_ready(process: Process, rules: MediaRules) -> None:
+    """A process that never comes to look at the file is our trouble, not the file's."""
     try:
-        await _next_message(process)
-    except (asyncio.IncompleteReadError, ConnectionError) as end:
-        # It never came to look at the file: that is our trouble, not the file's.
-        raise MediaToolsMissing from end
-    read_bytes = 0
-    while True:
-        said = await _next_message(process)
-        if "refused" in said:
-            raise MediaRefused(field, said["refused"])
-        if "looked" in said:
-            return Looked(**said["looked"], poster=await _next_frame(process, bytes_max=POSTER_BYTES_MAX))
-        if "scored" in said:
-            return Scored(**said["scored"])
-        if "trouble" in said:
-            log.error("media.probe_lacks", trouble=said["trouble"])
-            raise MediaToolsMissing
-        offset, count = said["read"]
-        read_bytes += count
-        if count > BLOCK_BYTES or read_bytes > READ_BYTES_MAX:
-            raise MediaRefused(field, "cannot be judged without reading too much of it")
-        assert process.stdin is not None  # noqa: S101 it was started with a pipe
-        process.stdin.write(frame(await read(offset, count)))
+        said = await _next_answer(process)
+    except (asyncio.IncompleteReadError, ConnectionError, Misbehaved) as failed:
+        raise MediaToolsMissing from failed
+    if not isinstance(said, Ready):
+        raise MediaToolsMissing
+    if said.unconfined is not None and rules.requires_sandbox:
+        log.error("media.probe_unconfined", problem=said.unconfined)
+        raise MediaSandboxMissing
+
+
+async def _serve_reads(process: Process, talk: Talk) -> Answer:
+    """Until it says something else."""
+    assert process.stdin is not None  # noqa: S101 it was started with a pipe
+    reads = Reads(talk.job["size_bytes"])
+    while isinstance(said := await _next_answer(process), ReadBlock):
+        reads.count(said)
+        if reads.are_too_many():
+            raise MediaRefused(talk.field, "cannot be judged without reading too much of it")
+        process.stdin.write(frame(await talk.read(said.offset, said.count)))
         await process.stdin.drain()
-
-
-async def _next_message(process: Process) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(await _next_frame(process, bytes_max=MESSAGE_BYTES_MAX))
+    if isinstance(said, Refusal):
+        raise MediaRefused(talk.field, printable(said.text))
+    if isinstance(said, Trouble):
+        log.error("media.probe_lacks", trouble=printable(said.text))
+        raise MediaToolsMissing
     return said
+
+
+async def _end_look(process: Process, talk: Talk, said: Answer) -> Looked:
+    if not isinstance(said, LookedAt):
+        raise Misbehaved(f"{type(said).__name__} instead of what it saw")
+    poster = await _next_frame(process, bytes_max=POSTER_BYTES_MAX)
+    return check_looked(said, poster, talk.rules, is_film=kind_of(talk.job["media_type"]) == "video")
+
+
+async def _end_score(_process: Process, _talk: Talk, said: Answer) -> Scored:
+    if not isinstance(said, ScoredAs):
+        raise Misbehaved(f"{type(said).__name__} instead of scores")
+    return check_scored(said)
+
+
+async def _next_answer(process: Process) -> Answer:
+    return parse_answer(await _next_frame(process, bytes_max=MESSAGE_BYTES_MAX))
 
 
 async def _next_frame(process: Process, *, bytes_max: int) -> bytes:
     assert process.stdout is not None  # noqa: S101 it was started with a pipe
     (length,) = HEADER.unpack(await process.stdout.readexactly(HEADER.size))
     if length > bytes_max:
-        raise ConnectionError("it says more than it may")
+        raise Misbehaved(f"a frame of {length} bytes where {bytes_max} are the most")
     return await process.stdout.readexactly(length)
 
 
 async def _cause(process: Process) -> str:
     code = await process.wait()
-    log.warning("media.probe_died", code=code)
-    if code == -signal.SIGXCPU:
-        return "takes too long to be read"
-    return "cannot be read: it is damaged, or made to do harm"
+    # SIGSYS: it called what only an attack calls (`seccomp.py`).
+    log.warning("media.probe_attacked" if code == -signal.SIGSYS else "media.probe_died", code=code)
+    return "takes too long to be read" if code == -signal.SIGXCPU else HARMFUL
 
 
 @asynccontextmanager

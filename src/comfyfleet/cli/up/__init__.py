@@ -16,6 +16,8 @@ from comfyfleet.bootstrap import (
     build_upkeep,
     ensure_operator_key,
     make_private_folder,
+    protect_process,
+    require_media_sandbox,
     tell_address,
 )
 from comfyfleet.cli.acting import os_user
@@ -36,6 +38,7 @@ def run_embedded(**given: object) -> None:
     if settings.mode != "embedded":
         raise SettingsError(["mode: `comfyfleet up` is for trying out; in production use `comfyfleet serve`"])
     configure_logs(settings.log_format, settings.log_level)
+    protect_process()
     settings, listener = listen(settings)
     with contextlib.suppress(KeyboardInterrupt):
         uvloop.run(_run(settings, listener))
@@ -73,6 +76,7 @@ async def _serve(settings: Settings, listener: socket.socket, neighbours: Neighb
 
 
 async def _prepare(house: House, settings: Settings) -> Secret:
+    require_media_sandbox(house, settings)
     for line in await upgrade_databases(house, show=True):
         if line.failed:
             raise SchemaTrouble(line.database, line.detail)
