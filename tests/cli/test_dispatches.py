@@ -39,6 +39,17 @@ def test_jobs_are_created_paid_for_and_queued_in_batches(comfyfleet: Command, ce
     newest = central.execute("SELECT id FROM ai_job_dispatches ORDER BY id DESC LIMIT 1").fetchone()[0]
     assert f"Created job {UUID(newest)} of swap for acme." in said
     assert json.loads(comfyfleet("dispatches", "graph", str(UUID(newest)))) == json.loads(GRAPH)
+    assert "not_found" in comfyfleet("dispatches", "result", str(UUID(newest)), code=3)
+    attempt = "INSERT INTO dispatch_attempts (dispatch_id, epoch, nonce, worker_id, incarnation, granted_at, reason,"
+    attempt += (
+        " service_reason) VALUES (?, 1, 'n', ?, 1, '2026-01-01T00:00:00.000000Z', 'infra', 'service_job_not_found')"
+    )
+    central.execute(attempt, (newest, newest))
+    kept = (newest, 1, '{"status": {"completed": false}}', "2026-01-01T00:00:00.000000Z")
+    central.execute("INSERT INTO attempt_results VALUES (?, ?, ?, ?)", kept)
+    said = comfyfleet("dispatches", "result", str(UUID(newest)))
+    assert json.loads(said) == {"status": {"completed": False}}
+    assert "infra · service_job_not_found" in comfyfleet("dispatches", "show", str(UUID(newest)))
 
 
 def test_what_cannot_be_is_said(comfyfleet: Command, central: sqlite3.Connection) -> None:

@@ -30,7 +30,15 @@ async def test_a_still_and_a_picture_made_of_a_picture(plant: Plant, tmp_path: P
         assert await asyncio.to_thread(plant.ends, turned) == "completed"
         made = await asyncio.to_thread(plant.output, turned)
         assert plant.spent(still) == plant.spent(turned) == 1
-        assert plant.dispatch(turned)["provider_job_id"]
+        row = plant.dispatch(turned)
+        assert row["provider_job_id"]
+        assert row["service_submitted_at"] <= row["last_service_check"] <= row["finished_at"]
+        [attempt] = plant.attempts(turned)
+        assert attempt["provider_job_id"] == row["provider_job_id"]
+        [kept] = plant.rows("select result_metadata from attempt_results where dispatch_id = ?", turned)
+        said = json.loads(kept["result_metadata"])
+        assert "execution_success" in [kind for kind, _ in said["status"]["messages"]]
+        assert said["outputs"]["9"]["images"][0]["filename"].endswith(".png")
         await eventually(lambda: not engine.engine.history.all(), "its history is clean")
     before, after = Image.open(io.BytesIO(picture)).convert("RGB"), Image.open(io.BytesIO(made)).convert("RGB")
     assert after.size == before.size

@@ -1,38 +1,19 @@
 """Structured logs: one event a line, never a secret."""
 
 import logging
-import re
 import sys
 from collections.abc import MutableMapping
 from typing import Any, Literal
 
 import structlog
 
-MASK = "**********"
-SECRET_NAME = re.compile(r"secret|password|token|authorization|cookie|signature|api_key|dsn", re.IGNORECASE)
-# Keys, signed object URLs, one-time links, webhook secrets, credentials inside URLs, password hashes, and the
-# values of a statement that failed (a traceback holds them), wherever they turn up.
-SECRET_TEXT = re.compile(
-    r"cf_[0-9a-f]{16}_[\w-]+|(?<=/objects/)[\w.~-]+|(?<=token=)[\w.~-]+|whsec_[\w+/=-]+"
-    r"|(?<=X-Amz-Signature=)\w+|(?<=X-Goog-Signature=)\w+|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"
-    r"|\$argon2\w*\$[\w$+/=,.-]+|(?<=\[parameters: )[^\n]+|(?<=Failing row contains )[^\n]+",
-)
+from comfyfleet.kernel.masking import MASK, SECRET_NAME, masked
 
 
 def mask_secrets(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     for name, value in event.items():
-        event[name] = MASK if SECRET_NAME.search(name) else _masked(value)
+        event[name] = MASK if SECRET_NAME.search(name) else masked(value)
     return event
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, str):
-        return SECRET_TEXT.sub(MASK, value)
-    if isinstance(value, dict):
-        return {name: MASK if SECRET_NAME.search(str(name)) else _masked(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_masked(inner) for inner in value]
-    return value
 
 
 def configure_logs(style: Literal["auto", "json", "console"], level: str) -> None:

@@ -1,4 +1,4 @@
-"""`comfyfleet dispatches list | show | graph | cancel | priority | retry`"""
+"""`comfyfleet dispatches list | show | graph | result | cancel | priority | retry`"""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -38,7 +38,8 @@ ATTEMPTS: Columns = {
     "granted": lambda each: ago(each.granted_at),
     "confirmed": lambda each: ago(each.confirmed_at),
     "ended": lambda each: ago(each.ended_at),
-    "reason": lambda each: each.reason,
+    "reason": lambda each: " · ".join(filter(None, [each.reason, each.service_reason])),
+    "prompt": lambda each: each.provider_job_id,
 }
 
 
@@ -96,6 +97,22 @@ def graph(dispatch_id: Id) -> None:
             return await jobs.read_payload(tenant, JobId(dispatch_id))
 
     print_json(in_house(work)["workflow"])
+
+
+@app.command("result")
+def result(
+    dispatch_id: Id,
+    epoch: Annotated[int | None, typer.Option(min=0, help="Of this attempt; else of the last that has one.")] = None,
+) -> None:
+    """Print what the server itself said of an attempt's end, as JSON: ComfyUI's history entry, or its refusal."""
+
+    async def work(house: House) -> dict[str, Any]:
+        async with house.control_tx(read_only=True) as tx:
+            attempts = (await dispatch.get_dispatch(tx, DispatchId(dispatch_id))).attempts
+            last = max((each.epoch for each in attempts if each.has_result), default=0)
+            return await dispatch.read_result(tx, DispatchId(dispatch_id), last if epoch is None else epoch)
+
+    print_json(in_house(work))
 
 
 @app.command("cancel")
@@ -170,6 +187,8 @@ def _print(found: DispatchDetail) -> None:
         "worker": row.worker,
         "prompt": row.provider_job_id,
         "server says": row.service_status,
+        "submitted": ago(row.service_submitted_at),
+        "last checked": ago(row.last_service_check),
         "lease expires": ago(row.lease_expires_at),
         "must end": ago(row.deadline_at),
         "tried again": ago(row.run_at),

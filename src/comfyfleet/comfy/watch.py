@@ -224,6 +224,7 @@ class _Watcher:
     # Looking
 
     async def _look(self) -> list[Update]:
+        is_first = not self._looked_once
         try:
             look = await self._read()
         except TROUBLE as trouble:
@@ -235,7 +236,7 @@ class _Watcher:
             return [Checked(Action.CONTINUE_MONITORING, "not in the history yet")]
         updates = self._note(look)
         decision = decide(look, self._signs(), self._prompt, self._patience)
-        updates.append(self._checked(decision))
+        updates.append(self._checked(decision, is_first=is_first))
         if decision.outcome is not None:
             return [*updates, *await self._end(decision.outcome)]
         if self._stop is not None:
@@ -275,8 +276,9 @@ class _Watcher:
         self._place = look.found.position
         return [Queued(look.found.position)] if moved else []
 
-    def _checked(self, decision: Decision) -> Checked:
-        recovers = decision.outcome is not None and self._ended_at_s is None and self._stop is None
+    def _checked(self, decision: Decision, *, is_first: bool) -> Checked:
+        unheard = self._ended_at_s is None and self._stop is None and not is_first
+        recovers = decision.outcome is not None and unheard
         return Checked(decision.action, decision.reason, recovers=recovers)
 
     def _signs(self) -> Signs:

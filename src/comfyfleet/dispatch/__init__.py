@@ -30,6 +30,7 @@ from comfyfleet.dispatch.listing import (
     get_dispatch,
     list_blocks,
     list_dispatches,
+    read_result,
 )
 from comfyfleet.dispatch.model import (
     Ask,
@@ -100,6 +101,7 @@ __all__ = [
     "promote_delayed",
     "read_leases",
     "read_payloads",
+    "read_result",
     "rebind_leases",
     "requeue_dispatch",
     "require_dispatch",

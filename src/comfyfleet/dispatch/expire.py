@@ -7,7 +7,7 @@ from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import blocks, sql, waiting
 from comfyfleet.dispatch.failures import FailureClass
-from comfyfleet.dispatch.finish import write_settlements
+from comfyfleet.dispatch.finish import unreported, write_settlements
 from comfyfleet.dispatch.lifecycle import DispatchEvent
 from comfyfleet.dispatch.model import Dispatch
 from comfyfleet.kernel.backoff import backoff_s
@@ -49,8 +49,7 @@ async def _expire(tx: ControlTx, row: Any, *, chance: float) -> int:
     if moved is None:
         return 0
     reason = "deadline" if row.past_deadline else "expired"
-    attempt = {"id": row.id, "epoch": row.epoch, "reason": reason, "request_digest": None, "status": None}
-    await tx.run(sql.end_attempts(), rows=batch([attempt]))
+    await tx.run(sql.end_attempts(), rows=batch([unreported(row, reason)]))
     await write_settlements(tx, [moved], {})
     await blocks.forget_probe(tx, dispatch.id)
     return 1

@@ -32,6 +32,8 @@ class Report:
     ran_s: float | None = None  # a server worked on it for so long
     failure: FailureClass | None = None
     error: str | None = None
+    service_reason: str | None = None
+    result: str | None = None  # JSON: what the server itself said
 
 
 async def complete_dispatches(
@@ -143,12 +145,25 @@ async def close_attempts(
             "reason": reason,
             "request_digest": reports[row.id].digest,
             "status": row.status,
+            "provider_job_id": reports[row.id].provider_job_id,
+            "service_reason": reports[row.id].service_reason,
         }
         for row in rows
     ]
     await tx.run(sql.end_attempts(), rows=batch(attempts))
+    told = [(row, result) for row in rows if (result := reports[row.id].result) is not None]
+    if told:
+        kept = [{"id": row.id, "epoch": row.epoch, "result_metadata": result} for row, result in told]
+        await tx.run(sql.insert_results(), rows=batch(kept))
     await write_settlements(tx, rows, {key: report.detail for key, report in reports.items()})
     return {row.id: ended_as(row) for row in rows}
+
+
+def unreported(row: Any, reason: str) -> dict[str, Any]:
+    """For `end_attempts`: an attempt that its worker did not end."""
+    none = ("request_digest", "status", "service_reason")
+    prompt_id = getattr(row, "provider_job_id", None)
+    return {"id": row.id, "epoch": row.epoch, "reason": reason, "provider_job_id": prompt_id, **dict.fromkeys(none)}
 
 
 def ended_as(row: Any) -> Ended:

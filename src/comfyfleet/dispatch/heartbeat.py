@@ -20,6 +20,8 @@ class Beat:
     proof: LeaseProof
     provider_job_id: str | None = None
     service_status: str | None = None
+    submitted_ago_s: float | None = None
+    checked_ago_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,13 @@ async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRul
     if not beats:
         return {}
     rows = [
-        {**lease_key(beat.proof), "provider_job_id": beat.provider_job_id, "service_status": beat.service_status}
+        {
+            **lease_key(beat.proof),
+            "provider_job_id": beat.provider_job_id,
+            "service_status": beat.service_status,
+            "submitted_ago_s": beat.submitted_ago_s,
+            "checked_ago_s": beat.checked_ago_s,
+        }
         for beat in beats
     ]
     found = await tx.all(sql.extend(), rows=ordered_batch(rows), ttl_s=rules.lease_ttl_s)

@@ -7,7 +7,7 @@ from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import blocks, sql
 from comfyfleet.dispatch.failures import FailureClass
-from comfyfleet.dispatch.finish import ended_as, write_settlements
+from comfyfleet.dispatch.finish import ended_as, unreported, write_settlements
 from comfyfleet.dispatch.lifecycle import DispatchEvent
 from comfyfleet.dispatch.model import Dispatch, Ended
 from comfyfleet.kernel.ids import DispatchId, WorkerId
@@ -49,10 +49,7 @@ async def _move(tx: ControlTx, event: DispatchEvent, rows: Rows, reason: str) ->
 
 
 async def _close(tx: ControlTx, rows: Rows, reason: str) -> None:
-    ended = [
-        {"id": row.id, "epoch": row.epoch, "reason": reason, "request_digest": None, "status": None} for row in rows
-    ]
-    await tx.run(sql.end_attempts(), rows=batch(ended))
+    await tx.run(sql.end_attempts(), rows=batch([unreported(row, reason) for row in rows]))
     await write_settlements(tx, rows, {})
     for row in rows:
         await blocks.forget_probe(tx, row.id)

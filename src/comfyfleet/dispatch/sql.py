@@ -6,11 +6,11 @@ import sqlalchemy as sa
 
 from comfyfleet.db.dialect import SecondsBetween, batch_rows, constant, now, seconds_from_now
 from comfyfleet.db.direct import built_once
-from comfyfleet.db.tables import ai_job_dispatches, dispatch_attempts, lanes, settlements
+from comfyfleet.db.tables import ai_job_dispatches, attempt_results, dispatch_attempts, lanes, settlements
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 
-d, a = ai_job_dispatches, dispatch_attempts
+d, a, r = ai_job_dispatches, dispatch_attempts, attempt_results
 
 LEASE_KEY: dict[str, Any] = {
     "id": sa.Uuid(),
@@ -34,7 +34,13 @@ def lanes_after(lane: LaneId) -> sa.Select[Any]:
 @built_once
 def extend() -> sa.Update:
     """An expired lease that nobody has taken yet is still its holder's: time decides liveness, the token safety."""
-    columns = {**LEASE_KEY, "provider_job_id": sa.Text(), "service_status": sa.Text()}
+    columns = {
+        **LEASE_KEY,
+        "provider_job_id": sa.Text(),
+        "service_status": sa.Text(),
+        "submitted_ago_s": sa.Float(),
+        "checked_ago_s": sa.Float(),
+    }
     b = batch_rows("b", columns)
     until = seconds_from_now(sa.bindparam("ttl_s", type_=sa.Float()))
     return (
@@ -44,11 +50,14 @@ def extend() -> sa.Update:
             lease_expires_at=sa.case((until < d.c.deadline_at, until), else_=d.c.deadline_at),
             provider_job_id=sa.func.coalesce(b.c.provider_job_id, d.c.provider_job_id),
             service_submitted_at=sa.case(
-                (b.c.provider_job_id.is_(None), d.c.service_submitted_at),
-                else_=sa.func.coalesce(d.c.service_submitted_at, now()),
+                (d.c.service_submitted_at.is_not(None), d.c.service_submitted_at),
+                (b.c.submitted_ago_s.is_not(None), seconds_from_now(-b.c.submitted_ago_s)),
             ),
             service_status=sa.func.coalesce(b.c.service_status, d.c.service_status),
-            last_service_check=now(),
+            last_service_check=sa.case(
+                (b.c.checked_ago_s.is_not(None), seconds_from_now(-b.c.checked_ago_s)),
+                else_=d.c.last_service_check,
+            ),
         )
         .returning(
             d.c.id,
@@ -157,6 +166,7 @@ ENDED = (
     d.c.epoch,
     d.c.error_class,
     d.c.last_error,
+    d.c.provider_job_id,
 )
 _RELEASED: dict[str, Any] = {"lease_hash": None, "lease_expires_at": None, "deadline_at": None}
 
@@ -246,13 +256,33 @@ def end_attempts() -> sa.Update:
         "reason": sa.Text(),
         "request_digest": sa.Text(),
         "status": sa.Text(),
+        "provider_job_id": sa.Text(),
+        "service_reason": sa.Text(),
     }
     b = batch_rows("b", columns)
     return (
         sa.update(a)
         .where(a.c.dispatch_id == b.c.id, a.c.epoch == b.c.epoch, a.c.ended_at.is_(None))
-        .values(ended_at=now(), reason=b.c.reason, request_digest=b.c.request_digest, answered_status=b.c.status)
+        .values(
+            ended_at=now(),
+            reason=b.c.reason,
+            request_digest=b.c.request_digest,
+            answered_status=b.c.status,
+            provider_job_id=b.c.provider_job_id,
+            service_reason=b.c.service_reason,
+        )
     )
+
+
+@built_once
+def insert_results() -> sa.Insert:
+    b = batch_rows("b", {"id": sa.Uuid(), "epoch": sa.BigInteger(), "result_metadata": sa.Text()})
+    listed = sa.select(b.c.id, b.c.epoch, b.c.result_metadata, now())
+    return sa.insert(r).from_select(["dispatch_id", "epoch", "result_metadata", "created_at"], listed)
+
+
+def result_of(dispatch_id: DispatchId, epoch: int) -> sa.Select[Any]:
+    return sa.select(r.c.result_metadata).where(r.c.dispatch_id == dispatch_id, r.c.epoch == epoch)
 
 
 @built_once

@@ -14,6 +14,10 @@ Note = Annotated[str, Meta(max_length=4000)]
 Word = Annotated[str, Meta(max_length=200)]
 Count = Annotated[int, Meta(ge=0, le=100_000)]
 Concurrency = Annotated[int, Meta(ge=1, le=1000)]
+Seconds = Annotated[float, Meta(ge=0, le=10_000_000)]
+ServiceReason = Literal["service_error", "service_job_not_found"]
+# More of a server's own response is not kept.
+RESULT_BYTES_MAX = 64 * 1024
 # What one PUT can carry: object stores end there.
 OUTPUT_BYTES_MAX = 5 * 1024**3
 FailureClass = Literal[
@@ -111,7 +115,8 @@ class Job(Struct, kw_only=True):
 
     `nonce` is this attempt's own. `output_url` takes the primary output in one PUT with `output_headers`, whatever its
     size; it is then named by `output_path` at completion. Further ones, and one whose URL has expired: `outputs`.
-    All URLs of the reply work for `url_seconds`. `takes_ran_s`: this control plane knows the field of that name.
+    All URLs of the reply work for `url_seconds`. `takes_ran_s`: this control plane knows the field of that name;
+    `takes`: the further fields that it knows, of those that came later.
     """
 
     dispatch_id: UUID
@@ -133,6 +138,7 @@ class Job(Struct, kw_only=True):
     output_path: str | None = None
     url_seconds: int = 0
     takes_ran_s: bool = False
+    takes: list[str] = []
 
 
 class PollReply(Struct, kw_only=True):
@@ -146,10 +152,12 @@ class PollReply(Struct, kw_only=True):
 # ── heartbeat ──
 
 
-class HeldLease(LeaseProof):
+class HeldLease(LeaseProof, omit_defaults=True):
     """`ahead`: leased, and not begun; somebody idle may have it. `progress`: of the whole job; `node`: where it is.
 
     `input_url_seconds`: how long the URLs of inputs that are still to be fetched work; left out when all are here.
+    Where the job `takes` them: `submitted_seconds`, how long ago the server was sent the prompt, and
+    `checked_seconds`, how long ago its queue or history was last read for this prompt.
     """
 
     provider_job_id: Word | None = None
@@ -157,7 +165,9 @@ class HeldLease(LeaseProof):
     ahead: bool = False
     progress: Annotated[float, Meta(ge=0, le=1)] | None = None
     node: Word | None = None
-    input_url_seconds: Annotated[float, Meta(ge=0, le=10_000_000)] | None = None
+    input_url_seconds: Seconds | None = None
+    submitted_seconds: Seconds | None = None
+    checked_seconds: Seconds | None = None
 
 
 class Heartbeat(Request, omit_defaults=True):
@@ -205,10 +215,16 @@ class Output(Struct, forbid_unknown_fields=True, kw_only=True):
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
 
 
-class Ending(Request, kw_only=True):
+class Ending(Request, kw_only=True, omit_defaults=True):
+    """`provider_job_id`: the prompt, kept with the attempt. Where the job `takes` them: `service_reason`, if the server
+    ended it, and `result_metadata`, what the server itself said of the end, for operators. Too much of it is left out.
+    """
+
     dispatch_id: UUID
     lease_token: Token
     provider_job_id: Word | None = None
+    service_reason: ServiceReason | None = None
+    result_metadata: dict[str, Any] | None = None
 
 
 class Complete(Ending):

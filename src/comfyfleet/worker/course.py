@@ -117,6 +117,17 @@ class Course:
     def job(self) -> wire.Job:
         return self.entry.job
 
+    def is_posted(self) -> None:
+        """The server has the prompt, or may have it."""
+        self.to(Stage.QUEUED)
+        self.posted.set()
+        if self.job_takes("service_times"):
+            self.tools.book.submitted(self.entry.dispatch_id)
+
+    def job_takes(self, field: str) -> bool:
+        """Whether the control plane that leased it knows a field that came later."""
+        return field in self.job.takes
+
     @property
     def proof(self) -> wire.LeaseProof:
         return self.entry.proof

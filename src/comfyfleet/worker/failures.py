@@ -2,11 +2,11 @@
 
 import errno
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from comfyfleet.comfy.errors import ServerTimedOut, ServerUnreachable
 from comfyfleet.comfy.model import Cancelled, Completed, Failed, FailureClass, Outcome, Returned
-from comfyfleet.comfy.verdict import ReturnReason, words_of_return
+from comfyfleet.comfy.verdict import ReturnReason, ServiceReason, service_reason, words_of_return
 from comfyfleet.kernel.errors import FleetError, NothingDelivered
 from comfyfleet.pool.refusals import ending_of
 from comfyfleet.worker.transfer_errors import ContentMismatch, DiskTrouble, TransferRefused
@@ -27,8 +27,11 @@ _CUDA = re.compile(r"cuda|hip error|cublas|cudnn|nccl|device-side assert|illegal
 
 @dataclass(frozen=True, slots=True)
 class FailWith:
+    """`service_reason`, here and below: what the server did, within the class."""
+
     failure: FailureClass
     error: str
+    service_reason: ServiceReason | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class GiveBack:
     """Another worker, or this one later; the attempt does not count."""
 
     reason: str
+    service_reason: ServiceReason | None = field(default=None, compare=False)
 
 
 Report = FailWith | GiveBack
@@ -43,6 +47,10 @@ Report = FailWith | GiveBack
 
 def report_outcome(outcome: Failed | Returned | Cancelled, *, begun: bool = True) -> Report:
     """`begun`: it was heard to run, or may have run while nobody listened."""
+    return replace(_report(outcome, begun=begun), service_reason=service_reason(outcome))
+
+
+def _report(outcome: Failed | Returned | Cancelled, *, begun: bool) -> Report:
     match outcome:
         case Failed():
             return FailWith(outcome.failure, _words(outcome))

@@ -34,7 +34,8 @@ class FreshUrls:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """`urls_end_at`: when the URLs of inputs that are still to be fetched end; None: all are here."""
+    """`urls_end_at`: when the URLs of inputs that are still to be fetched end; None: all are here. `submitted_at` and
+    `checked_at`: when the server was sent the prompt, and last asked about it."""
 
     dispatch_id: UUID
     lease_token: str
@@ -44,6 +45,8 @@ class Held:
     progress: float | None = None
     node: str | None = None
     urls_end_at: float | None = None
+    submitted_at: float | None = None
+    checked_at: float | None = None
 
     def __repr__(self) -> str:
         return f"Held({self.dispatch_id})"
@@ -58,6 +61,8 @@ class Held:
             progress=self.progress,
             node=self.node[:NODE_CHARS_MAX] if self.node else None,
             input_url_seconds=None if self.urls_end_at is None else max(0.0, self.urls_end_at - now),
+            submitted_seconds=None if self.submitted_at is None else max(0.0, now - self.submitted_at),
+            checked_seconds=None if self.checked_at is None else max(0.0, now - self.checked_at),
         )
 
 
@@ -107,6 +112,17 @@ class LeaseBook:
         with self._changed:
             self._urgent = True
             self._changed.notify_all()
+
+    def submitted(self, dispatch_id: UUID) -> None:
+        """Its server has just been sent the prompt: a heartbeat says so at once."""
+        self.note(dispatch_id, submitted_at=self._now())
+        with self._changed:
+            self._urgent = True
+            self._changed.notify_all()
+
+    def checked(self, dispatch_id: UUID) -> None:
+        """Its server has just answered what became of the prompt."""
+        self.note(dispatch_id, checked_at=self._now())
 
     def say(self) -> list[wire.HeldLease]:
         now = self._now()

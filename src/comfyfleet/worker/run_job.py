@@ -3,10 +3,13 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 import structlog
 
+from comfyfleet.comfy.errors import PromptRefused
+from comfyfleet.comfy.failures import failure_of_refusal
 from comfyfleet.comfy.model import Cancelled, Completed, FailureClass, Outcome, Returned
 from comfyfleet.kernel.errors import FleetError, LeaseLost, Superseded
 from comfyfleet.wire import worker_v1 as wire
@@ -17,6 +20,7 @@ from comfyfleet.worker.failpoints import reached
 from comfyfleet.worker.failures import FailWith, GiveBack, report_error, report_outcome, report_refusal
 from comfyfleet.worker.journal import Entry
 from comfyfleet.worker.leases import FreshUrls, Held, Word
+from comfyfleet.worker.response import cut_response
 from comfyfleet.worker.run_prompt import bring_outputs, clean_up, run_prompt, withdraw
 from comfyfleet.worker.stages import NOT_BEGUN, Force, Stage, Stop
 from comfyfleet.worker.tools import Tools
@@ -41,6 +45,7 @@ class JobRun:
         self._work: asyncio.Task[Ending | None] | None = None
         self._withdrawing: asyncio.Task[None] | None = None
         self._done: Completed | None = None
+        self._outcome: Outcome | None = None
 
     # ── what others tell it ──
 
@@ -167,7 +172,7 @@ class JobRun:
         if self.course.entry.ending is not None:
             return self.course.entry.ending
         try:
-            outcome = await run_prompt(self.course)
+            self._outcome = outcome = await run_prompt(self.course)
             if self.course.place is not None:
                 await self.tools.servers.learn(self.course.place, outcome)
             return await self._ending_of(outcome)
@@ -176,6 +181,9 @@ class JobRun:
             return None
         except Superseded:
             raise
+        except PromptRefused as refused:
+            self._outcome = failure_of_refusal(refused)
+            return self._after_error(refused)
         except (FleetError, OSError) as error:
             return self._after_error(error)
         except Exception as error:
@@ -205,6 +213,7 @@ class JobRun:
             self.course.entry.prompt_id,
             outputs,
             ran_s=self.course.took_s if tells else None,
+            response=self._response(),
         )
 
     def _after_error(self, error: FleetError | OSError) -> Ending:
@@ -216,7 +225,19 @@ class JobRun:
 
     def _end_with(self, report: FailWith | GiveBack) -> Ending:
         worker_id = self.tools.control.session.worker_id
-        return end_with(report, self.course.proof, worker_id, self.course.entry.prompt_id)
+        return end_with(
+            report,
+            self.course.proof,
+            worker_id,
+            self.course.entry.prompt_id,
+            says_reason=self.course.job_takes("service_reason"),
+            response=self._response(),
+        )
+
+    def _response(self) -> dict[str, Any] | None:
+        """What the server itself said of its end."""
+        told = None if self._outcome is None or isinstance(self._outcome, Cancelled) else self._outcome.response
+        return cut_response(told) if told is not None and self.course.job_takes("result_metadata") else None
 
     # ── its end ──
 

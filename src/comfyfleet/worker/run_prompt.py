@@ -172,12 +172,10 @@ async def _submit(course: Course, connector: Connector, prompt: Prompt) -> None:
             raise
         # The answer is lost, the prompt perhaps not: a second POST would run it twice. The watch finds out.
         log.warning("job.submit_unanswered", problem=error.message)
-        course.to(Stage.QUEUED)
-        course.posted.set()
+        course.is_posted()
         return
     reached("posted")
-    course.to(Stage.QUEUED)
-    course.posted.set()
+    course.is_posted()
     await course.write(posted=True)
 
 
@@ -201,6 +199,8 @@ async def _watch(course: Course, prompt: Prompt) -> Outcome:
 def _tell(course: Course, heard: Update) -> None:
     match heard:
         case Checked():
+            if course.job_takes("service_times"):
+                course.tools.book.checked(course.proof.dispatch_id)
             if heard.recovers:
                 log.info("job.recovered_by_health_check", action=heard.action, reason=heard.reason)
         case Queued():

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import httpx2
 import pytest
 
-from comfyfleet import fleet
+from comfyfleet import dispatch, fleet
 from comfyfleet.dispatch.heartbeat import ASKED_BACK_MAX
 from comfyfleet.fleet import FleetRules, WorkerEvent
 from comfyfleet.house import House
@@ -113,6 +114,61 @@ async def test_a_job_from_poll_to_completion(yard: Yard) -> None:
     assert (row.status, row.provider_job_id) == ("completed", "prompt-1")
     assert row.service_submitted_at is not None
     assert len(await yard.queue.settlements()) == 1
+
+
+async def test_a_heartbeat_says_when_the_prompt_was_submitted_and_checked(yard: Yard, clock: ManualClock) -> None:
+    worker = await yard.register()
+    dispatch_id = await yard.add()
+    job = await worker.poll()
+    assert "service_times" in job["takes"]
+    chosen = {**lease_of(job), "provider_job_id": "prompt-1", "service_status": "submitting"}
+    await worker.say("heartbeat", leases=[chosen])
+    before = await yard.queue.row(dispatch_id)
+    assert (before.service_submitted_at, before.last_service_check) == (None, None)
+    said = {**chosen, "service_status": "running", "submitted_seconds": 20, "checked_seconds": 5}
+    await worker.say("heartbeat", leases=[said])
+    row = await yard.queue.row(dispatch_id)
+    submitted, checked = (datetime.fromisoformat(str(at)) for at in (row.service_submitted_at, row.last_service_check))
+    assert (checked - submitted).total_seconds() == pytest.approx(15, abs=0.1)
+    clock.advance(30)
+    # A heartbeat without a check is none, and what was submitted once stays so.
+    await worker.say("heartbeat", leases=[{**said, "submitted_seconds": 1, "checked_seconds": None}])
+    later = await yard.queue.row(dispatch_id)
+    assert later.service_submitted_at == row.service_submitted_at
+    assert later.last_service_check == row.last_service_check
+
+
+RESPONSE = {"status": {"status_str": "error"}, "token": "abc", "tokens": 7, "url": "https://u:p@store/x?token=hush"}
+
+
+async def test_the_servers_response_is_kept_for_operators_without_secrets(yard: Yard) -> None:
+    worker = await yard.register()
+    dispatch_id = await yard.add()
+    job = await worker.poll()
+    said = {"provider_job_id": "prompt-1", "service_reason": "service_error", "result_metadata": RESPONSE}
+    await worker.say("requeue", reason="the server refused it", **lease_of(job), **said)
+    again = await worker.poll()
+    too_much = {"outputs": {"9": "x" * 70_000}}
+    await worker.say("complete", **lease_of(again), provider_job_id="prompt-2", result_metadata=too_much)
+    async with yard.house.control_tx(read_only=True) as tx:
+        first, second = (await dispatch.get_dispatch(tx, dispatch_id)).attempts
+        assert (first.provider_job_id, first.service_reason, first.has_result) == ("prompt-1", "service_error", True)
+        assert (second.provider_job_id, second.service_reason) == ("prompt-2", None)
+        kept = await dispatch.read_result(tx, dispatch_id, first.epoch)
+        assert (kept["status"], kept["tokens"]) == (RESPONSE["status"], 7)
+        assert "abc" not in str(kept)
+        assert "hush" not in str(kept)
+        assert "u:p" not in str(kept)
+        assert set(await dispatch.read_result(tx, dispatch_id, second.epoch)) == {"left_out_bytes"}
+
+
+async def test_only_a_real_nul_is_refused(yard: Yard) -> None:
+    worker = await yard.register()
+    await yard.add()
+    job = await worker.poll()
+    refused = await worker.say("fail", 422, **lease_of(job), error="a\x00b")
+    assert "NUL" in refused["message"]
+    await worker.say("fail", **lease_of(job), error="says \\u0000")
 
 
 async def test_the_primary_output_needs_no_further_call(yard: Yard, client: httpx2.AsyncClient) -> None:

@@ -93,3 +93,18 @@ def test_a_cuda_fault_makes_a_server_ill_at_once_other_faults_two_in_a_row() -> 
     assert health.learn("b", DISK) is None
     assert health.learn("b", Failed(FailureClass.EXECUTION_ERROR, "x")) is None
     assert health.learn("b", DISK) == DISK.message
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (Returned(ReturnReason.LOST), "service_job_not_found"),
+        (Returned(ReturnReason.SERVER_RESTARTED), "service_job_not_found"),
+        (Returned(ReturnReason.INTERRUPTED), None),
+        (Returned(ReturnReason.UNREACHABLE), None),
+        (Failed(FailureClass.EXECUTION_ERROR, "no"), "service_error"),
+        (Failed(FailureClass.TIMEOUT, "too late"), None),
+    ],
+)
+def test_a_report_says_what_the_server_did(outcome: Failed | Returned, reason: str | None) -> None:
+    assert report_outcome(outcome).service_reason == reason

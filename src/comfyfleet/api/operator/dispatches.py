@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from pydantic import Field
 
 from comfyfleet import audit, dispatch, fleet, jobs, workflows
@@ -25,6 +25,7 @@ from comfyfleet.kernel.ids import DispatchId, JobId, TenantId
 
 router = APIRouter(prefix="/dispatches")
 
+Epoch = Annotated[int, Path(ge=0, le=2**31)]
 QUEUED_WITHIN_S = 2.0
 LOOK_EVERY_S = 0.03
 
@@ -50,6 +51,12 @@ class RanView(View):
     properties: dict[str, Any]
     assets: list[dict[str, Any]]
     output_node: str | None
+
+
+class ResultView(View):
+    """`result_metadata`: as ComfyUI spelled it. Secrets are masked, and more than 64 KiB is left out."""
+
+    result_metadata: dict[str, Any]
 
 
 class RetriedView(View):
@@ -105,6 +112,13 @@ async def get_ran_graph(dispatch_id: DispatchId, house: TheHouse) -> RanView:
         assets=payload["assets"],
         output_node=payload.get("output_node_id"),
     )
+
+
+@router.get("/{dispatch_id}/attempts/{epoch}/result", dependencies=SEE)
+async def get_result(dispatch_id: DispatchId, epoch: Epoch, house: TheHouse) -> ResultView:
+    """What the server itself said of an attempt's end. 404 where it said nothing, or nothing was kept."""
+    async with house.control_tx(read_only=True) as tx:
+        return ResultView(result_metadata=await dispatch.read_result(tx, dispatch_id, epoch))
 
 
 @router.post("/{dispatch_id}/cancel")

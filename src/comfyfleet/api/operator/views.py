@@ -28,6 +28,8 @@ class DispatchView(View):
     cancel_requested_at: datetime | None
     provider_job_id: str | None
     service_status: str | None
+    service_submitted_at: datetime | None
+    last_service_check: datetime | None
     error_class: FailureClass | None
     last_error: str | None
     duration_seconds: float | None
@@ -36,7 +38,8 @@ class DispatchView(View):
 
 
 class AttemptView(View):
-    """`reason`: how it ended; none while it runs."""
+    """`reason`: how it ended; none while it runs. `service_reason`: what the server did, within it. `has_result`: the
+    server's own response is kept."""
 
     dispatch_id: DispatchId
     epoch: int
@@ -46,6 +49,9 @@ class AttemptView(View):
     confirmed_at: datetime | None
     ended_at: datetime | None
     reason: str | None
+    provider_job_id: str | None
+    service_reason: str | None
+    has_result: bool
 
 
 class BlockView(View):

@@ -17,6 +17,8 @@ from comfyfleet.wire import worker_v1 as wire
 
 # Of a URL's life: a worker that has so little left gets a fresh one.
 NEARLY_OVER = 0.5
+# A worker of ours chooses the prompt's id before it submits it.
+NOT_YET_SUBMITTED = frozenset({"leased", "fetching", "waiting", "submitting"})
 Urls = dict[DispatchId, dict[str, str]]
 
 
@@ -27,7 +29,7 @@ async def heartbeat(call: Call) -> wire.HeartbeatReply:
     if said.capabilities:
         await desk.change_capabilities(worker, said.capabilities)
     leases = _leases(said)
-    beats = [Beat(proof(worker, each), each.provider_job_id, each.service_status) for each in leases]
+    beats = [_beat(worker, each) for each in leases]
     extended = await desk.heartbeat(beats)
     if said.dispatch_id is not None and said.dispatch_id not in extended:
         raise LeaseLost(said.dispatch_id, "it ran out, ended, or is another worker's now")
@@ -43,6 +45,13 @@ async def heartbeat(call: Call) -> wire.HeartbeatReply:
         heartbeat_interval_seconds=call.house.queue_rules.heartbeat_interval_s,
         draining=worker.status is WorkerStatus.DRAINING,
     )
+
+
+def _beat(worker: Worker, said: wire.HeldLease) -> Beat:
+    submitted_s = said.submitted_seconds
+    if submitted_s is None and said.provider_job_id is not None and said.service_status not in NOT_YET_SUBMITTED:
+        submitted_s = 0.0  # a worker that names the prompt and not since when: about now
+    return Beat(proof(worker, said), said.provider_job_id, said.service_status, submitted_s, said.checked_seconds)
 
 
 def _state(

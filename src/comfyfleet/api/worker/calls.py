@@ -17,7 +17,8 @@ from comfyfleet.kernel.secret import Secret
 
 BODY_BYTES_MAX = 1024**2
 BODY_WITHIN_S = 30.0
-NUL = b"\\u0000"
+# An even number of backslashes before it are backslashes.
+NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 T = TypeVar("T", bound=msgspec.Struct)
 _WHERE = re.compile(r" - at `(?P<where>[^`]*)`$")
 
@@ -47,7 +48,7 @@ class Call:
             if _is_json(self.body):
                 raise UnreadableBody(where="body", problem="holds half a character") from None
             raise HTTPException(400) from None
-        if NUL in self.body:
+        if NUL.search(self.body):
             raise UnreadableBody(where="body", problem="holds a NUL character")
         return said
 

@@ -1,6 +1,8 @@
 """Complete, fail, requeue: a lease ends."""
 
 import hashlib
+from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -9,6 +11,8 @@ from comfyfleet.api.worker.outputs import require_outputs
 from comfyfleet.api.worker.polling import identified, proof
 from comfyfleet.audit import WorkerEvent, WorkerEventName
 from comfyfleet.dispatch import Ended, FailureClass, Report
+from comfyfleet.fleet import Worker
+from comfyfleet.kernel.masking import masked
 from comfyfleet.wire import worker_v1 as wire
 
 
@@ -19,21 +23,13 @@ async def complete(call: Call) -> wire.EndReply:
         await require_outputs(call, proof(worker, said), said.outputs)
         detail["outputs"] = msgspec.to_builtins(said.outputs)
         detail["disk"] = call.house.store.disk
-    report = Report(
-        proof(worker, said), _digest(said), detail=detail, provider_job_id=said.provider_job_id, ran_s=said.ran_s
-    )
+    report = replace(_report(worker, said), detail=detail, ran_s=said.ran_s)
     return _reply(await call.house.desk.complete(report))
 
 
 async def fail(call: Call) -> wire.EndReply:
     said, worker = await identified(call, wire.Fail)
-    report = Report(
-        proof(worker, said),
-        _digest(said),
-        provider_job_id=said.provider_job_id,
-        failure=FailureClass(said.error_class),
-        error=said.error,
-    )
+    report = replace(_report(worker, said), failure=FailureClass(said.error_class), error=said.error)
     ended = await call.house.desk.fail(report)
     _write_down(call, WorkerEventName.FAIL, said, ended, error_class=said.error_class)
     return _reply(ended)
@@ -41,10 +37,29 @@ async def fail(call: Call) -> wire.EndReply:
 
 async def requeue(call: Call) -> wire.EndReply:
     said, worker = await identified(call, wire.Requeue)
-    report = Report(proof(worker, said), _digest(said), failure=FailureClass.INTERRUPTED, error=said.reason)
+    report = replace(_report(worker, said), failure=FailureClass.INTERRUPTED, error=said.reason)
     ended = await call.house.desk.requeue(report)
     _write_down(call, WorkerEventName.REQUEUE, said, ended, reason=said.reason)
     return _reply(ended)
+
+
+def _report(worker: Worker, said: wire.Ending) -> Report:
+    return Report(
+        proof(worker, said),
+        _digest(said),
+        provider_job_id=said.provider_job_id,
+        service_reason=said.service_reason,
+        result=_kept(said.result_metadata),
+    )
+
+
+def _kept(result: dict[str, Any] | None) -> str | None:
+    """What is kept of a server's response. A job is worth more than what is said of it: too much is no refusal."""
+    if result is None:
+        return None
+    text = msgspec.json.encode(masked(result, numbers=False))
+    kept = text if len(text) <= wire.RESULT_BYTES_MAX else msgspec.json.encode({"left_out_bytes": len(text)})
+    return kept.decode()
 
 
 def _write_down(call: Call, name: WorkerEventName, said: wire.Ending, ended: Ended, **detail: str) -> None:

@@ -17,6 +17,7 @@ from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage import SignedRequest
 from comfyfleet.wire import worker_v1 as wire
 
+TAKES = ["service_times", "service_reason", "result_metadata"]
 ANY_TYPE = "application/octet-stream"
 T = TypeVar("T", bound=wire.Request)
 
@@ -80,6 +81,7 @@ async def _job(grant: Grant, call: Call) -> wire.Job:
         output_path=path,
         url_seconds=expires_s,
         takes_ran_s=True,
+        takes=TAKES,
     )
 
 

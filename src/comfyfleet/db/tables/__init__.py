@@ -10,6 +10,7 @@ from comfyfleet.db.tables.audit import (
 from comfyfleet.db.tables.base import CENTRAL, TENANT
 from comfyfleet.db.tables.dispatch import (
     ai_job_dispatches,
+    attempt_results,
     dispatch_attempts,
     dispatch_payloads,
     failover_blocks,
@@ -50,6 +51,7 @@ __all__ = [
     "ai_job_dispatches",
     "ai_jobs",
     "api_keys",
+    "attempt_results",
     "audit_head",
     "audit_log",
     "candidates",

@@ -126,6 +126,9 @@ dispatch_attempts = sa.Table(
     sa.Column("request_digest", sa.Text(), nullable=True),
     # What the call that ended it was answered with: sent again, it gets the same.
     sa.Column("answered_status", sa.Text(), nullable=True),
+    sa.Column("provider_job_id", sa.Text(), nullable=True),
+    # `service_error` or `service_job_not_found`, within the failure class that `reason` names.
+    sa.Column("service_reason", sa.Text(), nullable=True),
     # What a worker did lately, for operators.
     sa.Index("ix_dispatch_attempts_worker", "worker_id", "granted_at"),
     # What ended lately, for operators. Only of those that ended: to begin an attempt does not touch it.
@@ -143,6 +146,16 @@ dispatch_attempts = sa.Table(
         sqlite_where=sa.text("ended_at IS NULL"),
         postgresql_where=sa.text("ended_at IS NULL"),
     ),
+)
+
+attempt_results = sa.Table(
+    "attempt_results",
+    CENTRAL,
+    sa.Column("dispatch_id", sa.Uuid(), primary_key=True),
+    sa.Column("epoch", sa.BigInteger(), primary_key=True),
+    # JSON: what the server itself said of the attempt's end. For operators.
+    sa.Column("result_metadata", sa.Text(), nullable=False),
+    created_at(),
 )
 
 settlements = sa.Table(

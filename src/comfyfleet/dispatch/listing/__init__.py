@@ -1,6 +1,11 @@
 """Operators look: what waits, what runs, what was tried, and who is kept from what."""
 
+from typing import Any
+
+from msgspec.json import decode
+
 from comfyfleet.db import ControlTx
+from comfyfleet.dispatch import sql as dispatch_sql
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.listing import sql
 from comfyfleet.dispatch.listing.model import Attempt, DispatchDetail, DispatchFilter, ListedBlock, ListedDispatch
@@ -19,6 +24,7 @@ __all__ = [
     "get_dispatch",
     "list_blocks",
     "list_dispatches",
+    "read_result",
 ]
 
 RECENT_ATTEMPTS = 20
@@ -46,6 +52,14 @@ async def get_dispatch(tx: ControlTx, dispatch_id: DispatchId) -> DispatchDetail
     attempts = [Attempt.from_row(each) for each in await tx.all(sql.attempts_of_dispatch(dispatch_id))]
     found = ListedDispatch.from_row(row)
     return DispatchDetail(found, await _waits_because(tx, found), attempts)
+
+
+async def read_result(tx: ControlTx, dispatch_id: DispatchId, epoch: int) -> dict[str, Any]:
+    """What the server itself said of this attempt's end. Raises NotFound."""
+    row = await tx.maybe(dispatch_sql.result_of(dispatch_id, epoch))
+    if row is None:
+        raise NotFound("result", f"{dispatch_id}, attempt {epoch}")
+    return decode(row.result_metadata, type=dict[str, Any])
 
 
 async def _waits_because(tx: ControlTx, found: ListedDispatch) -> str | None:

@@ -42,6 +42,8 @@ class ListedDispatch:
     cancel_requested_at: datetime | None
     provider_job_id: str | None
     service_status: str | None
+    service_submitted_at: datetime | None
+    last_service_check: datetime | None
     error_class: FailureClass | None
     last_error: str | None
     duration_seconds: float | None
@@ -60,7 +62,8 @@ class ListedDispatch:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One lease that was granted. `confirmed_at`: its worker's first heartbeat."""
+    """One lease that was granted. `confirmed_at`: its worker's first heartbeat. `has_result`: its server's own
+    response is kept."""
 
     dispatch_id: DispatchId
     epoch: int
@@ -70,10 +73,13 @@ class Attempt:
     confirmed_at: datetime | None
     ended_at: datetime | None
     reason: str | None
+    provider_job_id: str | None
+    service_reason: str | None
+    has_result: bool
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
-        return cls(**row._mapping)
+        return cls(**{**row._mapping, "has_result": bool(row.has_result)})
 
 
 @dataclass(frozen=True, slots=True)

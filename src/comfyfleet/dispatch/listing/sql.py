@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from comfyfleet.db.dialect import now
 from comfyfleet.db.tables import (
     ai_job_dispatches,
+    attempt_results,
     comfyui_workers,
     dispatch_attempts,
     failover_blocks,
@@ -18,7 +19,7 @@ from comfyfleet.db.tables import (
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.kernel.ids import DispatchId, TenantId, WorkerId, WorkflowId
 
-d, a, k, w = ai_job_dispatches, dispatch_attempts, failover_blocks, comfyui_workers
+d, a, k, w, r = ai_job_dispatches, dispatch_attempts, failover_blocks, comfyui_workers, attempt_results
 
 LISTED = [
     d.c.id,
@@ -43,6 +44,8 @@ LISTED = [
     d.c.cancel_requested_at,
     d.c.provider_job_id,
     d.c.service_status,
+    d.c.service_submitted_at,
+    d.c.last_service_check,
     d.c.error_class,
     d.c.last_error,
     d.c.duration_seconds,
@@ -100,6 +103,9 @@ def _attempts() -> sa.Select[Any]:
         a.c.confirmed_at,
         a.c.ended_at,
         a.c.reason,
+        a.c.provider_job_id,
+        a.c.service_reason,
+        sa.exists().where(r.c.dispatch_id == a.c.dispatch_id, r.c.epoch == a.c.epoch).label("has_result"),
     ).outerjoin(w, w.c.id == a.c.worker_id)
 
 

@@ -12,6 +12,7 @@ async def forget_ended(tx: ControlTx, *, age_s: float, rows: int) -> int:
     ids = [row.id for row in await tx.all(sql.long_settled(age_s=age_s, rows=rows))]
     if not ids:
         return 0
-    for statement in (sql.forget_attempts, sql.forget_payloads, sql.forget_settlements, sql.forget_dispatches):
+    parts = (sql.forget_results, sql.forget_attempts, sql.forget_payloads, sql.forget_settlements)
+    for statement in (*parts, sql.forget_dispatches):
         await tx.run(statement(ids))
     return len(ids)

@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, seconds_from_now
-from comfyfleet.db.tables import ai_job_dispatches, dispatch_attempts, dispatch_payloads, settlements
+from comfyfleet.db.tables import ai_job_dispatches, attempt_results, dispatch_attempts, dispatch_payloads, settlements
 from comfyfleet.kernel.ids import DispatchId
 
 d, s = ai_job_dispatches, settlements
@@ -24,6 +24,10 @@ def long_settled(*, age_s: float, rows: int) -> sa.Select[Any]:
 
 def forget_attempts(ids: list[DispatchId]) -> sa.Delete:
     return sa.delete(dispatch_attempts).where(dispatch_attempts.c.dispatch_id.in_(_listed(ids)))
+
+
+def forget_results(ids: list[DispatchId]) -> sa.Delete:
+    return sa.delete(attempt_results).where(attempt_results.c.dispatch_id.in_(_listed(ids)))
 
 
 def forget_payloads(ids: list[DispatchId]) -> sa.Delete:

@@ -11,4 +11,4 @@ AND ai_job_dispatches.worker_id = b.worker_id
 AND ai_job_dispatches.incarnation = b.incarnation
 AND ai_job_dispatches.status = %(status_1)s::VARCHAR
 AND ai_job_dispatches.cancel_requested_at IS NOT NULL
-RETURNING ai_job_dispatches.id, ai_job_dispatches.lane, ai_job_dispatches.status, ai_job_dispatches.epoch, ai_job_dispatches.error_class, ai_job_dispatches.last_error
+RETURNING ai_job_dispatches.id, ai_job_dispatches.lane, ai_job_dispatches.status, ai_job_dispatches.epoch, ai_job_dispatches.error_class, ai_job_dispatches.last_error, ai_job_dispatches.provider_job_id

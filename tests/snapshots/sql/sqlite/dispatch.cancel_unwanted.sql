@@ -9,4 +9,4 @@ AND ai_job_dispatches.worker_id = b.worker_id
 AND ai_job_dispatches.incarnation = b.incarnation
 AND ai_job_dispatches.status = ?
 AND ai_job_dispatches.cancel_requested_at IS NOT NULL
-RETURNING id, lane, status, epoch, error_class, last_error
+RETURNING id, lane, status, epoch, error_class, last_error, provider_job_id

@@ -1,7 +1,7 @@
 import { Accordion, Alert, Anchor, Group, Stack, Text } from "@mantine/core";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { adminCancelDispatch, adminGetDispatch, adminGetRanGraph, adminRetryDispatch, adminSetPriority, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchDetailView } from "@/client";
+import { adminCancelDispatch, adminGetDispatch, adminGetRanGraph, adminGetResult, adminRetryDispatch, adminSetPriority, type ComfyfleetApiOperatorViewsAttemptView as AttemptView, type DispatchDetailView } from "@/client";
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
 import { rangeProblem, type Entered } from "@/parts/entered";
@@ -83,11 +83,15 @@ function Dispatch({ found: { dispatch, attempts, waits_because } }: { found: Dis
           Ended: dispatch.finished_at && <Ago at={dispatch.finished_at} />,
           Took: dispatch.duration_seconds === null ? null : secondsText(dispatch.duration_seconds),
           Settled: dispatch.settled_at && <Ago at={dispatch.settled_at} />,
+          Submitted: dispatch.service_submitted_at && <Ago at={dispatch.service_submitted_at} />,
+          "Last health check": dispatch.last_service_check && <Ago at={dispatch.last_service_check} />,
+          "Stage on its worker": dispatch.finished_at === null ? dispatch.service_status : null,
           "Prompt": dispatch.provider_job_id && <span className="mono">{dispatch.provider_job_id}</span>,
         }} />
       </Panel>
       <Panel title="Attempts"><Listing label="Attempts" columns={ATTEMPTS} rows={attempts} keyOf={(row) => String(row.epoch)} empty={<Text size="sm" className="quiet">No worker has had it yet.</Text>} /></Panel>
       <Payload dispatchId={dispatch.id} />
+      {attempts.some((row) => row.has_result) && <Responses attempts={attempts.filter((row) => row.has_result)} />}
     </Stack>
   );
 }
@@ -98,7 +102,29 @@ const ATTEMPTS: Column<AttemptView>[] = [
   { name: "Leased", cell: (row) => <Ago at={row.granted_at} /> },
   { name: "Took", end: true, cell: (row) => (row.ended_at ? secondsText((Date.parse(row.ended_at) - Date.parse(row.granted_at)) / 1000) : "runs") },
   { name: "Ended", cell: (row) => (row.reason ? endText(row.reason) : "–") },
+  { name: "Server's part", cell: (row) => (row.service_reason ? <span className="mono">{row.service_reason}</span> : "–") },
+  { name: "Prompt", cell: (row) => (row.provider_job_id ? <span className="mono">{row.provider_job_id}</span> : "–") },
 ];
+
+function Responses({ attempts }: { attempts: AttemptView[] }) {
+  const [opened, setOpened] = useState<string | null>(null);
+  return (
+    <Accordion variant="contained" value={opened} onChange={setOpened}>
+      {attempts.map((row) => (
+        <Accordion.Item key={row.epoch} value={String(row.epoch)}>
+          <Accordion.Control>ComfyUI's response to attempt {row.epoch}</Accordion.Control>
+          <Accordion.Panel>{opened === String(row.epoch) && <Response dispatchId={row.dispatch_id} epoch={row.epoch} />}</Accordion.Panel>
+        </Accordion.Item>
+      ))}
+    </Accordion>
+  );
+}
+
+function Response({ dispatchId, epoch }: { dispatchId: string; epoch: number }) {
+  const found = useRead(["result", dispatchId, String(epoch)], () => adminGetResult({ path: { dispatch_id: dispatchId, epoch }, throwOnError: true }));
+  if (!found.data) return <NotYet of={found} h={120} />;
+  return <pre className="mono" tabIndex={0} role="region" aria-label={`Response to attempt ${epoch}`} style={{ margin: 0, maxHeight: 480, overflow: "auto", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>{JSON.stringify(found.data.result_metadata, null, 2)}</pre>;
+}
 
 function Payload({ dispatchId }: { dispatchId: string }) {
   const [opened, setOpened] = useState<string | null>(null);

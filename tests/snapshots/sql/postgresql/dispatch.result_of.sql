@@ -1,0 +1,4 @@
+SELECT attempt_results.result_metadata
+FROM attempt_results
+WHERE attempt_results.dispatch_id = %(dispatch_id_1)s::UUID
+AND attempt_results.epoch = %(epoch_1)s::BIGINT

@@ -1,0 +1,4 @@
+SELECT attempt_results.result_metadata
+FROM attempt_results
+WHERE attempt_results.dispatch_id = ?
+AND attempt_results.epoch = ?
