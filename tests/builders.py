@@ -122,5 +122,7 @@ async def an_effect(
     slug = slug or f"effect-{next(_numbers)}"
     runs = workflow or (await a_workflow(house)).slug
     async with house.control_tx() as tx:
-        made = await effects.add_effect(tx, NewEffect(slug, slug.title(), **given), workflow=runs)
+        # Most tests order before there is a worker, or without one.
+        new = NewEffect(slug, slug.title(), **{"waits_for_worker": True, **given})
+        made = await effects.add_effect(tx, new, workflow=runs)
         return await effects.publish_effect(tx, slug) if is_published else made

@@ -2,6 +2,7 @@
 
 import base64
 import hmac
+from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
@@ -11,8 +12,8 @@ from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
 from comfyfleet.jobs import JobRules
-from comfyfleet.kernel.errors import DatabaseUnavailable
-from comfyfleet.kernel.ids import TenantId
+from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError
+from comfyfleet.kernel.ids import EffectId, TenantId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.live import Live
 from comfyfleet.media.model import MediaRules
@@ -22,6 +23,8 @@ from comfyfleet.pipelines.rules import RunRules
 from comfyfleet.storage import ObjectStore
 from comfyfleet.tenants import Home, Postbox, Tenant
 from comfyfleet.tenants.credentials import LinkSigner
+from comfyfleet.workflows import Version, effects
+from comfyfleet.workflows.effects import ListedOffer, Offer
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,20 @@ class House:
         facts = b"comfyfleet.webhook:" + tenant_id.bytes
         mac = hmac.digest(self.leases.signing_key.reveal().encode(), facts, "sha256")
         return Secret("whsec_" + base64.b64encode(mac).decode())
+
+    async def take_runnable(self, tx: ControlTx, name: str | EffectId) -> tuple[Offer, Version]:
+        """An effect to make a job of. Raises EffectUnavailable, also where no worker can run it."""
+        return await effects.take_runnable(tx, name, self.desk.availability, stale_s=self.fleet_rules.stale_worker_s)
+
+    async def take_runnables(self, tx: ControlTx, slugs: Collection[str]) -> dict[str, Offer | FleetError]:
+        """Several; of each that cannot be used or run, why not."""
+        return await effects.take_runnables(tx, slugs, self.desk.availability, stale_s=self.fleet_rules.stale_worker_s)
+
+    async def show_availability(self, tx: ControlTx, offers: Sequence[Offer]) -> list[ListedOffer]:
+        """With whether a worker can run each."""
+        return await effects.show_availability(
+            tx, offers, self.desk.availability, stale_s=self.fleet_rules.stale_worker_s
+        )
 
     @property
     def run_rules(self) -> RunRules:

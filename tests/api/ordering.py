@@ -38,7 +38,9 @@ async def an_effect(house: House, slug: str = "old-film", *, takes_input: bool =
     properties = read_properties([PICTURE, *OTHERS] if takes_input else OTHERS)
     workflow = await a_workflow(house, f"{slug}-graph", graph=GRAPH, properties=properties)
     async with house.control_tx() as tx:
-        await effects.add_effect(tx, NewEffect(slug, slug.title(), credits_cost=price), workflow=workflow.slug)
+        # Most tests play the worker's part themselves, after the order.
+        new = NewEffect(slug, slug.title(), credits_cost=price, waits_for_worker=True)
+        await effects.add_effect(tx, new, workflow=workflow.slug)
         return await effects.publish_effect(tx, slug)
 
 

@@ -76,8 +76,8 @@ def now_of(event: Event) -> str:
             return f"uploads {sent // KIB} of {total // KIB} KiB"
         case Created(credits_cost=cost):
             return f"ordered for {cost} tokens"
-        case InQueue(estimated_start_s=None):
-            return "waits: no worker can run it at present"
+        case InQueue(estimated_start_s=None, waits_because=because):
+            return f"waits. {because or 'No worker can run it at present.'}"
         case InQueue(position=position):
             return f"number {position} in the queue"
         case StatusChanged(status=status, error=error):

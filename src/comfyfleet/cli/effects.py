@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 from comfyfleet.settings import load_settings
 from comfyfleet.workflows import Property, PropertyType, effects
-from comfyfleet.workflows.effects import CREDITS_COST_MAX, PREVIEW, Effect, NewEffect, Offer
+from comfyfleet.workflows.effects import CREDITS_COST_MAX, PREVIEW, Effect, EffectChange, ListedOffer, NewEffect, Offer
 
 app = typer.Typer(no_args_is_help=True, help="Effects: what users pick. A workflow, a price, a preview.")
 
@@ -41,23 +42,24 @@ Change = Callable[[ControlTx, str], Awaitable[Effect]]
 def list_all(as_json: AsJson = False) -> None:
     """List the newest hundred effects."""
 
-    async def work(house: House) -> list[Offer]:
+    async def work(house: House) -> list[ListedOffer]:
         async with house.control_tx(read_only=True) as tx:
-            return (await effects.list_offers(tx, PageRequest(rows=PAGE_ROWS_MAX), published_only=False)).rows
+            found = (await effects.list_offers(tx, PageRequest(rows=PAGE_ROWS_MAX), published_only=False)).rows
+            return await house.show_availability(tx, found)
 
     found = in_house(work)
     if as_json:
         print_json([_as_json(each) for each in found])
         return
     columns = {
-        "slug": lambda each: each.effect.slug,
-        "name": lambda each: each.effect.name,
-        "workflow": lambda each: each.workflow.slug,
-        "tokens": lambda each: each.effect.credits_cost,
-        "published": lambda each: "yes" if each.effect.is_published else "no",
-        "takes": lambda each: f"{each.estimate_s:g} s",
-        "unavailable because": lambda each: each.problem,
-        "made": lambda each: ago(each.effect.created_at),
+        "slug": lambda each: each.offer.effect.slug,
+        "name": lambda each: each.offer.effect.name,
+        "workflow": lambda each: each.offer.workflow.slug,
+        "tokens": lambda each: each.offer.effect.credits_cost,
+        "published": lambda each: "yes" if each.offer.effect.is_published else "no",
+        "takes": lambda each: f"{each.offer.estimate_s:g} s",
+        "unavailable because": lambda each: each.unavailable_because,
+        "made": lambda each: ago(each.offer.effect.created_at),
     }
     print_table("Effects", found, columns)
 
@@ -75,6 +77,9 @@ def add(
     asset: Annotated[list[str] | None, typer.Option(help="NAME=FILE: a picture or film of the effect's own.")] = None,
     preview: Annotated[Path | None, typer.Option(help="What the gallery shows.")] = None,
     publish: Annotated[bool, typer.Option("--publish", help="Show it to users at once.")] = False,
+    waits_for_worker: Annotated[
+        bool, typer.Option("--waits-for-worker", help="Take orders also while no worker can run it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make an effect of a workflow. Users do not see it before it is published."""
@@ -85,7 +90,7 @@ def add(
     async def work(house: House) -> Offer:
         async with house.control_tx() as tx:
             overrides = await _overrides(tx, workflow, said)
-            new = NewEffect(slug, name or slug, description, overrides, cost)
+            new = NewEffect(slug, name or slug, description, overrides, cost, waits_for_worker=waits_for_worker)
             made = await effects.add_effect(tx, new, workflow=workflow)
             await record(house, tx, "effect.add", slug, workflow=workflow, credits_cost=cost)
         for asset_name, (content, media_type) in contents.items():
@@ -105,15 +110,15 @@ def add(
 def show(slug: Slug, as_json: AsJson = False) -> None:
     """One effect, with what it sets and what it leaves to its users."""
 
-    async def work(house: House) -> Offer:
+    async def work(house: House) -> ListedOffer:
         async with house.control_tx(read_only=True) as tx:
-            return await effects.find_offer(tx, slug)
+            return (await house.show_availability(tx, [await effects.find_offer(tx, slug)]))[0]
 
-    found = in_house(work)
+    listed = in_house(work)
     if as_json:
-        print_json(_as_json(found))
+        print_json(_as_json(listed))
         return
-    effect = found.effect
+    found, effect = listed.offer, listed.offer.effect
     print_facts(
         {
             "effect": f"{effect.slug} ({effect.name})",
@@ -122,7 +127,11 @@ def show(slug: Slug, as_json: AsJson = False) -> None:
             "workflow": f"{found.workflow.slug}, version {found.workflow.version}",
             "tokens": effect.credits_cost,
             "published": "yes" if effect.is_published else "no",
-            "unavailable because": found.problem and f"{found.problem} {found.misfit or ''}".strip(),
+            "unavailable because": listed.unavailable_because,
+            "a job waits because": listed.waits_because,
+            "does not fit": found.misfit,
+            "workers lack": listed.lacks,
+            "waits for a worker": "yes" if effect.waits_for_worker else "no",
             "sets": ", ".join(f"{name}={value}" for name, value in effect.overrides.items()),
             "assets": ", ".join(f"{name} ({each.media_type})" for name, each in effect.assets.items()),
             "takes": f"{found.estimate_s:g} s",
@@ -155,6 +164,24 @@ def unpublish(slug: Slug, as_json: AsJson = False) -> None:
     """Hide it from users; jobs that were made run on."""
     changed = _change(slug, "unpublish", effects.unpublish_effect)
     print_one(changed, as_json=as_json, sentence=f"Users see {slug} no more.")
+
+
+@app.command("wait")
+def wait(slug: Slug, as_json: AsJson = False) -> None:
+    """Take orders also while no worker can run it. They wait until one can, or until the queue deadline."""
+    changed = _change(slug, "change", partial(_set_waiting, waits=True))
+    print_one(changed, as_json=as_json, sentence=f"Orders of {slug} are taken while no worker can run it.")
+
+
+@app.command("no-wait")
+def no_wait(slug: Slug, as_json: AsJson = False) -> None:
+    """Refuse orders while no worker can run it, as is usual."""
+    changed = _change(slug, "change", partial(_set_waiting, waits=False))
+    print_one(changed, as_json=as_json, sentence=f"Orders of {slug} are refused while no worker can run it.")
+
+
+async def _set_waiting(tx: ControlTx, slug: str, *, waits: bool) -> Effect:
+    return await effects.change_effect(tx, slug, EffectChange(waits_for_worker=waits))
 
 
 @app.command("delete")
@@ -224,11 +251,14 @@ def _read_files(files: dict[str, Path]) -> dict[str, tuple[bytes, str]]:
     return found
 
 
-def _as_json(offer: Offer) -> dict[str, Any]:
+def _as_json(listed: ListedOffer) -> dict[str, Any]:
+    offer = listed.offer
     return {
         **plain(offer.effect),
         "workflow": offer.workflow.slug,
-        "unavailable_because": offer.problem,
+        "unavailable_because": listed.unavailable_because,
+        "waits_because": listed.waits_because,
         "misfit": offer.misfit,
+        "lacks": listed.lacks,
         "properties": [each.as_json() for each in offer.properties],
     }

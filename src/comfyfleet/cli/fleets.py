@@ -62,6 +62,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
             "name": found.fleet.name,
             "id": found.fleet.id,
             "workers": _counted(found),
+            "scales from zero": "yes" if found.fleet.scales_from_zero else "no",
             "made": ago(found.fleet.created_at),
         }
     )
@@ -77,6 +78,10 @@ def show(name: Name, as_json: AsJson = False) -> None:
 def create(
     name: Name,
     title: Annotated[str | None, typer.Option("--name", help="Full name. Default: the slug.")] = None,
+    scales_from_zero: Annotated[
+        bool,
+        typer.Option("--scales-from-zero", help="Its machines are started when there is work: sell its effects now."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a fleet."""
@@ -84,7 +89,9 @@ def create(
 
     async def work(house: House) -> Fleet:
         async with house.control_tx() as tx:
-            made = await fleet.create_fleet(tx, slug=slug, stage=stage, name=title or slug)
+            made = await fleet.create_fleet(
+                tx, slug=slug, stage=stage, name=title or slug, scales_from_zero=scales_from_zero
+            )
             await record(house, tx, "fleet.create", full_name(made))
             return made
 
@@ -105,6 +112,32 @@ def unassign(name: Name, workflow: WorkflowSlug, as_json: AsJson = False) -> Non
     """Give a workflow to the fleet's workers no more. What runs already runs on."""
     made = _assign(name, workflow, is_active=False)
     print_one(made, as_json=as_json, sentence=f"Workers of {full_name(made)} get {workflow} no more.")
+
+
+@app.command("scaling")
+def scaling(
+    name: Name,
+    from_zero: Annotated[
+        bool, typer.Option("--from-zero/--not-from-zero", help="Whether machines are started when there is work.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Say whether the fleet scales from zero: then its effects are sold while it has no worker.
+
+    What its last machines could run is sold; their jobs wait until a machine has started.
+    """
+
+    async def work(house: House) -> Fleet:
+        async with house.control_tx() as tx:
+            found = await find(tx, name)
+            made = await fleet.set_scaling(tx, found.id, scales_from_zero=from_zero)
+            await record(house, tx, "fleet.scaling", full_name(made), scales_from_zero=from_zero)
+        house.desk.assignments_changed()
+        return made
+
+    made = in_house(work)
+    verb = "scales" if from_zero else "does not scale"
+    print_one(made, as_json=as_json, sentence=f"Fleet {full_name(made)} {verb} from zero.")
 
 
 @app.command("command")

@@ -85,7 +85,7 @@ class Bar:
 def words_of(event: InQueue) -> str:
     place = f"{'at least ' if event.is_at_least else ''}number {event.position}"
     if event.estimated_start_s is None:
-        return f"{place}, and no worker is there that could run it"
+        return f"{place}. {event.waits_because or 'No worker can run it at present.'}"
     return f"{place}, starts in about {event.estimated_start_s:.0f} s"
 
 

@@ -132,6 +132,9 @@ def _rests(run: Run) -> str:
         case "waiting_for_approval":
             gate = next((step.position + 1 for step in run.steps if step.top is None and step.alive), 1)
             return f"It waits for you: comfyfleet runs vote {run.id} {gate}, comfyfleet runs approve {run.id} {gate}"
+        case "paused" if (run.status_reason or "").startswith("effect_unavailable:"):
+            reason = (run.status_reason or "").split(": ", 1)[-1]
+            return f"It is paused: {reason} It goes on by itself once that is put right."
         case "paused":
             return f"It is paused ({run.status_reason}). comfyfleet runs budget or resume {run.id}"
         case "completed":

@@ -33,12 +33,13 @@ class StatusChanged:
 
 @dataclass(frozen=True, slots=True)
 class InQueue:
-    """`position` 1 is next. No `estimated_start_s`: nobody can run it at present."""
+    """`position` 1 is next. No `estimated_start_s`: no worker can run it at present; `waits_because` says why."""
 
     job_id: str
     position: int
     is_at_least: bool
     estimated_start_s: float | None
+    waits_because: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ def _read(job_id: str, kind: str, said: dict[str, Any]) -> Event | None:
             return StatusChanged(job_id, str(said.get("status", "")), said.get("error"))
         case "queue" if "position" in said:
             is_at_least = bool(said.get("position_is_at_least"))
-            return InQueue(job_id, int(said["position"]), is_at_least, said.get("estimated_start_s"))
+            because = said.get("waits_because")
+            return InQueue(job_id, int(said["position"]), is_at_least, said.get("estimated_start_s"), because)
         case "progress" if facts.get("waits"):
             return None  # its worker has it, and makes another one first
         case "progress" | "node":

@@ -81,7 +81,7 @@ class EffectProperty:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """`unavailable_because`: why it can make no jobs now."""
+    """`unavailable_because`: why no order of it is taken now. `waits_because`: why its job does not start soon."""
 
     id: str
     slug: str
@@ -93,6 +93,7 @@ class Effect:
     properties: list[EffectProperty] = field(default_factory=list)
     preview_url: str | None = field(default=None, repr=False)
     preview_mime_type: str | None = None
+    waits_because: str | None = None
 
     @property
     def primary_input(self) -> EffectProperty | None:

@@ -36,7 +36,7 @@ from comfyfleet.dispatch import (
     QueueRules,
     Report,
 )
-from comfyfleet.fleet import Worker
+from comfyfleet.fleet import AvailabilityPicture, Worker
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, LeaseLost, NothingDelivered
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 from comfyfleet.kernel.secret import Secret
@@ -59,6 +59,7 @@ class Desk:
         self._signer, self._rules = signer, rules
         self._chance = random.Random()  # noqa: S311 spreads retries, hides nothing
         self.roster = Roster(central)
+        self.availability = AvailabilityPicture(self.roster.book)
         self.presence = Presence(central)
         self.live = LiveEvents()
         self.allowances = Allowances()
@@ -94,6 +95,7 @@ class Desk:
         """It has other weights or nodes than it had. Raises Superseded."""
         async with self._central.control_tx() as tx:
             await fleet.change_capabilities(tx, worker, capabilities)
+        self.availability.forget()
 
     async def heartbeat(self, beats: Sequence[Beat]) -> Extensions:
         """Those that come back live on; what is missing is lost."""
@@ -193,6 +195,7 @@ class Desk:
         self._bell.ring(called=(loop, pool))
 
     def _forget(self, worker_id: str) -> None:
+        self.availability.forget()
         if worker_id == EVERYBODY:
             self.roster.forget_assignments()
             self.polls.room.dismiss_all()

@@ -1,6 +1,9 @@
 """Workers and fleets: who may ask for work, and for which."""
 
 from comfyfleet.fleet.able import able_workers, find_candidates
+from comfyfleet.fleet.able.availability import read_availability
+from comfyfleet.fleet.able.model import Availability
+from comfyfleet.fleet.able.picture import AvailabilityPicture
 from comfyfleet.fleet.change import deregister_worker, get_worker, move_worker, retire_stale, rotate_token
 from comfyfleet.fleet.fleets import (
     assign_workflow,
@@ -12,6 +15,7 @@ from comfyfleet.fleet.fleets import (
     make_fleet_secret,
     require_fleet_secret,
     retire_fleet_secret,
+    set_scaling,
 )
 from comfyfleet.fleet.lifecycle import WorkerEvent, WorkerStatus
 from comfyfleet.fleet.listing import (
@@ -53,6 +57,8 @@ from comfyfleet.fleet.start_command import start_command
 
 __all__ = [
     "Assignment",
+    "Availability",
+    "AvailabilityPicture",
     "Capabilities",
     "CapabilityBook",
     "Fleet",
@@ -96,6 +102,7 @@ __all__ = [
     "move_worker",
     "needs_of",
     "own_workflows",
+    "read_availability",
     "refusal",
     "register_worker",
     "require_fleet_secret",
@@ -103,6 +110,7 @@ __all__ = [
     "retire_fleet_secret",
     "retire_stale",
     "rotate_token",
+    "set_scaling",
     "show_fleet",
     "show_worker",
     "start_command",

@@ -2,6 +2,7 @@
 
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
+from comfyfleet.fleet.inventory import keep_inventory
 from comfyfleet.fleet.lifecycle import WORKER, WorkerEvent
 from comfyfleet.fleet.model import Worker
 from comfyfleet.fleet.presence import take_turns
@@ -30,6 +31,7 @@ async def move_worker(tx: ControlTx, worker_id: str, event: WorkerEvent) -> Work
     fences = event is WorkerEvent.REVOKE
     row = await tx.maybe(sql.revoke_worker(worker.id) if fences else sql.move_worker(worker.id, event))
     if row is not None:
+        await keep_inventory(tx, row)
         return Worker.from_row(row)
     worker = await get_worker(tx, worker_id)
     if worker.status != WORKER.target(event):
@@ -43,6 +45,7 @@ async def deregister_worker(tx: ControlTx, worker: Worker) -> Worker:
     row = await tx.maybe(sql.lock_worker(worker.worker_id, window_s=0.0))
     if row is None or row.incarnation != worker.incarnation:
         raise Superseded(worker.worker_id)
+    await keep_inventory(tx, row)
     moved = await tx.maybe(sql.move_worker(worker.id, WorkerEvent.LEAVE))
     await tx.run(sql.forget_workflows(worker.id))
     return Worker.from_row(moved if moved is not None else row)
@@ -58,6 +61,7 @@ async def retire_stale(tx: ControlTx, *, stale_s: float, rows: int = BATCH) -> l
     """Silent for too long: gone, until it registers again."""
     gone = []
     for row in await tx.all(sql.stale_workers(stale_s=stale_s, rows=rows)):
+        await keep_inventory(tx, row)
         if await tx.maybe(sql.move_worker(row.id, WorkerEvent.LEAVE)) is not None:
             gone.append(row.id)
     return gone

@@ -14,11 +14,11 @@ from comfyfleet.kernel.secret import Secret, new_secret
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
-async def create_fleet(tx: ControlTx, *, slug: str, stage: str, name: str) -> Fleet:
+async def create_fleet(tx: ControlTx, *, slug: str, stage: str, name: str, scales_from_zero: bool = False) -> Fleet:
     for field, value in (("slug", slug), ("stage", stage)):
         if not NAME.fullmatch(value):
             raise InvalidInput(field, "use 1 to 63 lower-case letters, digits and inner hyphens")
-    row = await tx.maybe(sql.insert_fleet(slug=slug, stage=stage, name=name))
+    row = await tx.maybe(sql.insert_fleet(slug=slug, stage=stage, name=name, scales_from_zero=scales_from_zero))
     if row is None:
         raise AlreadyExists("fleet", f"{slug}/{stage}")
     return Fleet.from_row(row)
@@ -33,6 +33,14 @@ async def find_fleet(tx: ControlTx, slug: str, stage: str) -> Fleet:
 
 async def get_fleet(tx: ControlTx, fleet_id: FleetId) -> Fleet:
     row = await tx.maybe(sql.fleet_by_id(fleet_id))
+    if row is None:
+        raise NotFound("fleet", fleet_id)
+    return Fleet.from_row(row)
+
+
+async def set_scaling(tx: ControlTx, fleet_id: FleetId, *, scales_from_zero: bool) -> Fleet:
+    """Whether its effects are sold while it has no worker, by what its last machines had."""
+    row = await tx.maybe(sql.set_scaling(fleet_id, scales_from_zero=scales_from_zero))
     if row is None:
         raise NotFound("fleet", fleet_id)
     return Fleet.from_row(row)

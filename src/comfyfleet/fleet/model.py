@@ -26,17 +26,21 @@ class FleetRules:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """A group of workers: a slug and a stage, such as ("video", "production")."""
+    """A group of workers: a slug and a stage, such as ("video", "production").
+
+    `scales_from_zero`: machines are started when there is work for it.
+    """
 
     id: FleetId
     slug: str
     stage: str
     name: str
     created_at: datetime
+    scales_from_zero: bool = False
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
-        return cls(row.id, row.slug, row.stage, row.name, row.created_at)
+        return cls(row.id, row.slug, row.stage, row.name, row.created_at, row.scales_from_zero)
 
 
 @dataclass(frozen=True, slots=True)

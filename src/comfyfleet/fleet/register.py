@@ -6,6 +6,7 @@ from typing import Any
 
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
+from comfyfleet.fleet.inventory import keep_inventory
 from comfyfleet.fleet.lifecycle import WORKER, WorkerEvent, WorkerStatus
 from comfyfleet.fleet.model import Fleet, FleetRules, NewWorker, Registration, Worker
 from comfyfleet.fleet.needs import Said, keep_capabilities
@@ -41,6 +42,7 @@ async def register_worker(
         found = found or await tx.one(sql.lock_worker(new.worker_id, window_s=rules.takeover_window_s))
         row = await _take_over(tx, found, new, said, fleet, token, rules)
     await _write_workflows(tx, row.id, own_workflows)
+    await keep_inventory(tx, row)
     allowed = await allowed_workflows(tx, Worker.from_row(row))
     return Registration(Worker.from_row(row), token, frozenset(allowed), took_over=row.incarnation > 1)
 

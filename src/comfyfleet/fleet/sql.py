@@ -27,8 +27,9 @@ f, w, a = comfyui_fleets, comfyui_workers, comfyui_workflow_fleets
 # ── fleets ──────────────────────────────────────────────────────────────────────────────────
 
 
-def insert_fleet(*, slug: str, stage: str, name: str) -> sa.Insert:
-    return insert_once(f).values(id=new_id(), slug=slug, stage=stage, name=name, created_at=now()).returning(*f.c)
+def insert_fleet(*, slug: str, stage: str, name: str, scales_from_zero: bool) -> sa.Insert:
+    values = {"slug": slug, "stage": stage, "name": name, "scales_from_zero": scales_from_zero}
+    return insert_once(f).values(id=new_id(), created_at=now(), **values).returning(*f.c)
 
 
 def fleet_by_name(slug: str, stage: str) -> sa.Select[Any]:
@@ -37,6 +38,10 @@ def fleet_by_name(slug: str, stage: str) -> sa.Select[Any]:
 
 def fleet_by_id(fleet_id: FleetId) -> sa.Select[Any]:
     return sa.select(*f.c).where(f.c.id == fleet_id)
+
+
+def set_scaling(fleet_id: FleetId, *, scales_from_zero: bool) -> sa.Update:
+    return sa.update(f).where(f.c.id == fleet_id).values(scales_from_zero=scales_from_zero).returning(*f.c)
 
 
 def lock_fleet(fleet_id: FleetId) -> sa.Select[Any]:
@@ -285,7 +290,7 @@ def workflows_of_worker(row_id: WorkerId) -> sa.Select[Any]:
 
 def stale_workers(*, stale_s: float, rows: int) -> sa.Select[Any]:
     return (
-        sa.select(w.c.id)
+        sa.select(*w.c)
         .where(w.c.status.in_(LIVE), w.c.last_seen_at < seconds_from_now(-stale_s))
         .limit(rows)
         .with_for_update(skip_locked=True)

@@ -6,7 +6,7 @@ from comfyfleet.live.hub import Hub
 from comfyfleet.live.model import ACTIONS, OFFERS
 
 # What users may order depends on these, and on no others.
-OF_OFFERS = ("effect.", "workflow.")
+OF_OFFERS = ("effect.", "workflow.", "fleet.", "worker.")
 
 
 class Actions:

@@ -17,7 +17,7 @@ from comfyfleet.kernel.secret import Secret
 from comfyfleet.live.actions import Actions
 from comfyfleet.live.hub import Hub
 from comfyfleet.live.link import Link
-from comfyfleet.live.model import PEOPLE, PROGRESS, WALLET, Followed, Progress, Replica
+from comfyfleet.live.model import OFFERS, PEOPLE, PROGRESS, WALLET, Followed, Progress, Replica
 from comfyfleet.live.outbox import Outbox, Send
 from comfyfleet.live.progress import says_the_same, standing
 from comfyfleet.live.replicas import ReplicaSigner, announce_replica, remove_replica
@@ -47,13 +47,21 @@ class Report:
 
 
 class Live:
-    def __init__(self, central: Database, pools: Mapping[str, Database], *, url: str, signing_key: Secret) -> None:
+    def __init__(
+        self,
+        central: Database,
+        pools: Mapping[str, Database],
+        *,
+        url: str,
+        signing_key: Secret,
+        stale_worker_s: float = 7200.0,
+    ) -> None:
         self.central, self.pools = central, pools
         self.me = Replica(new_id(), url)
         self.signer = ReplicaSigner(signing_key)
         self.hub = Hub(self.me.origin)
         self.hub.on_interest = self._tell_interest
-        self.states = States(central, pools, tell=self.hub.tell_state)
+        self.states = States(central, pools, stale_s=stale_worker_s, tell=self.hub.tell_state)
         self.actions = Actions(central, self.hub)
         self._links: dict[UUID, tuple[Link, asyncio.Task[None]]] = {}
         self._outboxes: set[Outbox] = set()
@@ -101,6 +109,10 @@ class Live:
         """Whoever looks at this wallet looks again."""
         self.hub.report(user_id, WALLET, _encode({}))
         self.people_changed()
+
+    def workers_changed(self) -> None:
+        """A worker came or left: those who look at effects here look again."""
+        self.hub.hear_hint(OFFERS)
 
     def people_changed(self) -> None:
         """Operators who look at tenants, their users and their wallets look again."""

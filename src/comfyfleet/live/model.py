@@ -60,12 +60,15 @@ class Progress:
 class Waiting:
     """`ahead`: how many of its lane are leased before it; with `ahead_is_more`, at least so many.
 
-    `estimated_start_s` is none where nobody could run it.
+    `estimated_start_s` is none where no worker could run it now; `because` says why. At `deadline_at` it fails if it
+    still waits.
     """
 
     ahead: int
     ahead_is_more: bool
     estimated_start_s: float | None
+    because: str | None = None
+    deadline_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

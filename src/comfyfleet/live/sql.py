@@ -8,12 +8,20 @@ import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, constant, insert_once, now, seconds_from_now
 from comfyfleet.db.scope import BOUND_TENANT
-from comfyfleet.db.tables import ai_job_dispatches, ai_jobs, effects, pipeline_run_steps, pipeline_runs, replicas
+from comfyfleet.db.tables import (
+    ai_job_dispatches,
+    ai_jobs,
+    effects,
+    pipeline_run_steps,
+    pipeline_runs,
+    replicas,
+    waiting_reasons,
+)
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.kernel.ids import JobId, RunId, UserId, WorkflowId
 
 j, d, e, r = ai_jobs, ai_job_dispatches, effects, replicas
-p, s = pipeline_runs, pipeline_run_steps
+p, s, q = pipeline_runs, pipeline_run_steps, waiting_reasons
 
 WATCHED = (
     j.c.id,
@@ -74,7 +82,18 @@ def places(*, ahead_max: int) -> sa.Select[Any]:
     )
     count = sa.select(sa.func.count()).select_from(before).scalar_subquery()
     ahead = sa.case((d.c.status == constant(DispatchStatus.QUEUED), count), else_=0)
-    return sa.select(d.c.id, d.c.status, ahead.label("ahead")).select_from(b).join(d, d.c.id == b.c.id)
+    reason = (
+        sa.select(q.c.reason)
+        .where(q.c.lane == d.c.lane, sa.or_(q.c.tenant_id.is_(None), q.c.tenant_id == d.c.tenant_id))
+        .order_by(q.c.id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    return (
+        sa.select(d.c.id, d.c.status, d.c.queue_deadline_at, reason.label("reason"), ahead.label("ahead"))
+        .select_from(b)
+        .join(d, d.c.id == b.c.id)
+    )
 
 
 def past_times(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -16,9 +16,11 @@ from comfyfleet import fleet
 from comfyfleet.db import ControlTx, Database, PoolTx, TenantTx
 from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch.lifecycle import DispatchStatus
+from comfyfleet.dispatch.waiting import NO_WORKER, NONE_FIT
+from comfyfleet.fleet.able import Routing
 from comfyfleet.jobs.lifecycle import JobStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable, NotFound
-from comfyfleet.kernel.ids import JobId, UserId, WorkflowId
+from comfyfleet.kernel.ids import JobId, UserId, WorkerId, WorkflowId
 from comfyfleet.live import sql
 from comfyfleet.live.model import Followed, JobState, Waiting
 
@@ -46,8 +48,11 @@ async def newest_jobs(tx: TenantTx, user_id: UserId, *, rows: int) -> list[JobSt
 
 
 class States:
-    def __init__(self, central: Database, pools: Mapping[str, Database], *, tell: Callable[[JobState], None]) -> None:
+    def __init__(
+        self, central: Database, pools: Mapping[str, Database], *, stale_s: float, tell: Callable[[JobState], None]
+    ) -> None:
         self._central, self._pools, self._tell = central, pools, tell
+        self._stale_s = stale_s
         self._followed: Counter[JobId] = Counter()
         self._pool_of: dict[JobId, str] = {}
         self._told: dict[JobId, JobState] = {}
@@ -115,7 +120,7 @@ class States:
         alive = [row for row in rows if not states[row.id].is_over]
         if alive:
             async with self._central.control_tx(read_only=True) as tx:
-                states |= await _placed(tx, alive, states)
+                states |= await _placed(tx, alive, states, stale_s=self._stale_s)
         return states
 
 
@@ -123,12 +128,14 @@ async def _watched(tx: PoolTx, job_ids: Sequence[JobId]) -> Sequence[Any]:
     return await tx.all(sql.watched_jobs(), rows=batch([{"id": each} for each in job_ids]))
 
 
-async def _placed(tx: ControlTx, rows: Sequence[Any], states: Mapping[JobId, JobState]) -> dict[JobId, JobState]:
+async def _placed(
+    tx: ControlTx, rows: Sequence[Any], states: Mapping[JobId, JobState], *, stale_s: float
+) -> dict[JobId, JobState]:
     """The queue knows first that a job runs, and how long one waits that does not."""
     statement = sql.places(ahead_max=AHEAD_MAX)
     places = {row.id: row for row in await tx.all(statement, rows=batch([{"id": row.id} for row in rows]))}
     queued = [row for row in rows if row.id in places and places[row.id].status == DispatchStatus.QUEUED]
-    past_s, able = await _paces(tx, {row.workflow_id for row in queued}) if queued else ({}, {})
+    paces = await _paces(tx, queued, stale_s=stale_s) if queued else NO_PACES
     placed: dict[JobId, JobState] = {}
     for row in rows:
         if row.id not in places:
@@ -136,15 +143,42 @@ async def _placed(tx: ControlTx, rows: Sequence[Any], states: Mapping[JobId, Job
         if places[row.id].status == DispatchStatus.LEASED:
             placed[row.id] = replace(states[row.id], status=JobStatus.PROCESSING)
         elif places[row.id].status == DispatchStatus.QUEUED:
-            each_s = past_s.get(row.workflow_id) or row.expected_s
-            slots = len(able.get((row.workflow_id, row.provider), ()))
-            placed[row.id] = replace(states[row.id], waiting=waiting(places[row.id].ahead, each_s, slots))
+            placed[row.id] = replace(states[row.id], waiting=_waiting(row, places[row.id], paces))
     return placed
 
 
-async def _paces(tx: ControlTx, workflow_ids: set[WorkflowId]) -> tuple[dict[WorkflowId, float], Any]:
-    past = {row.workflow_id: float(row.past_s) for row in await tx.all(sql.past_times(sorted(workflow_ids)))}
-    return past, await fleet.able_workers(tx, sorted(workflow_ids))
+@dataclass(frozen=True, slots=True)
+class _Paces:
+    """`past_s`: what jobs took; `able`: who could run them; `absent`: why nobody could, in words for users."""
+
+    past_s: Mapping[WorkflowId, float]
+    able: Mapping[Routing, Collection[WorkerId]]
+    absent: Mapping[WorkflowId, str]
+
+
+NO_PACES = _Paces({}, {}, {})
+
+
+async def _paces(tx: ControlTx, queued: Sequence[Any], *, stale_s: float) -> _Paces:
+    workflow_ids = sorted({row.workflow_id for row in queued})
+    past = {row.workflow_id: float(row.past_s) for row in await tx.all(sql.past_times(workflow_ids))}
+    able = await fleet.able_workers(tx, workflow_ids)
+    nobody = {row.workflow_id for row in queued if not able.get((row.workflow_id, row.provider))}
+    found = await fleet.read_availability(tx, nobody, stale_s=stale_s)
+    return _Paces(past, able, {each: text for each in nobody if (text := found[each].waits or found[each].problem)})
+
+
+def _waiting(row: Any, place: Any, paces: _Paces) -> Waiting:
+    slots = len(paces.able.get((row.workflow_id, row.provider), ()))
+    because = place.reason if place.reason not in (NO_WORKER, NONE_FIT) else None
+    if not slots:
+        because = _sentence(paces.absent.get(row.workflow_id)) or NO_WORKER
+    found = waiting(place.ahead, paces.past_s.get(row.workflow_id) or row.expected_s, slots)
+    return replace(found, because=because, deadline_at=place.queue_deadline_at)
+
+
+def _sentence(text: str | None) -> str | None:
+    return None if text is None else f"{text[0].upper()}{text[1:]}."
 
 
 def waiting(ahead: int, each_s: float, slots: int) -> Waiting:

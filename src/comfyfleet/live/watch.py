@@ -160,6 +160,8 @@ def told_waiting(state: JobState) -> dict[str, Any]:
         "position": waiting.ahead + 1,
         "position_is_at_least": waiting.ahead_is_more,
         "estimated_start_s": waiting.estimated_start_s,
+        "waits_because": waiting.because,
+        "deadline_at": waiting.deadline_at,
     }
 
 

@@ -49,11 +49,13 @@ from comfyfleet.pipelines.tree.read import (
 )
 from comfyfleet.pipelines.tree.reject import reject_candidate
 from comfyfleet.pipelines.tree.vote import cast_vote, next_pair
+from comfyfleet.pipelines.unavailable import UNAVAILABLE, PausedRun, list_unavailable, resume_available
 
 __all__ = [
     "CANDIDATE",
     "ENDED",
     "RUN",
+    "UNAVAILABLE",
     "Advanced",
     "Applied",
     "Approval",
@@ -65,6 +67,7 @@ __all__ = [
     "MoreBudget",
     "NewPipeline",
     "NewRun",
+    "PausedRun",
     "Pipeline",
     "Recipe",
     "Recipes",
@@ -95,6 +98,7 @@ __all__ = [
     "list_run_jobs",
     "list_runs",
     "list_tree",
+    "list_unavailable",
     "list_votes",
     "name_candidates",
     "next_pair",
@@ -113,6 +117,7 @@ __all__ = [
     "reject_candidate",
     "reopen_step",
     "require_effects",
+    "resume_available",
     "resume_run",
     "retry_run_job",
     "stop_run",

@@ -14,7 +14,7 @@ from comfyfleet import ledger
 from comfyfleet.db import TenantTx
 from comfyfleet.db.direct import each_of, length_of
 from comfyfleet.jobs import Job, Submission
-from comfyfleet.kernel.errors import InvalidInput, KeyReused, Unavailable
+from comfyfleet.kernel.errors import EffectUnavailable, InvalidInput, KeyReused, Unavailable
 from comfyfleet.kernel.ids import JobId, PipelineId, RunId, UserId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.pipelines import sql
@@ -40,6 +40,7 @@ from comfyfleet.pipelines.select import (
     select_next,
 )
 from comfyfleet.pipelines.stand import show_stand
+from comfyfleet.pipelines.unavailable import pause_reason
 
 # A transaction must end soon, on a slow machine too: others of the tenant wait for it, and give up after ten seconds.
 ORDERS_MAX = 25
@@ -120,6 +121,8 @@ class Round:
         if not isinstance(recipe, Recipe):
             if isinstance(recipe, Unavailable):
                 self._set_aside(run.id)
+            elif isinstance(recipe, EffectUnavailable):
+                self._pause(run.id, pause_reason(recipe))
             else:
                 self._pause(run.id, recipe.message if recipe is not None else f"There is no effect {step.effect!r}.")
             return

@@ -42,7 +42,7 @@ async def resume_run(tx: TenantTx, run_id: RunId, user_id: UserId) -> Run:
     if run.status in (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.WAITING_FOR_APPROVAL):
         return run
     RUN.next(run.status, RunEvent.RESUME)
-    return await _resumed(tx, run_id)
+    return await go_on_again(tx, run_id)
 
 
 async def stop_run(tx: TenantTx, run_id: RunId, user_id: UserId) -> tuple[Run, Sequence[JobId]]:
@@ -64,12 +64,13 @@ async def raise_budget(tx: TenantTx, run_id: RunId, user_id: UserId, more: MoreB
     _check(run, more)
     await tx.run(sql.set_budget(run_id, tokens_max=more.tokens_max, jobs_max=more.jobs_max, hours_more=more.hours))
     if run.status is RunStatus.PAUSED and (run.status_reason or "").startswith(BUDGET):
-        return await _resumed(tx, run_id)
+        return await go_on_again(tx, run_id)
     await make_due(tx, run_id)
     return Run.from_row(await tx.one(sql.run_of_user(run_id, user_id)))
 
 
-async def _resumed(tx: TenantTx, run_id: RunId) -> Run:
+async def go_on_again(tx: TenantTx, run_id: RunId) -> Run:
+    """A paused run that the caller holds."""
     row = await tx.one(sql.move_run(run_id, RunEvent.RESUME))
     await make_due(tx, run_id)
     return Run.from_row(row)

@@ -140,6 +140,16 @@ def run_of_house(run_id: RunId) -> sa.Select[Any]:
     return sa.select(*r.c).where(r.c.tenant_id == BOUND_TENANT, r.c.id == run_id)
 
 
+def paused_because(prefix: str, *, rows: int) -> sa.Select[Any]:
+    """Over a whole pool: runs that paused for a reason that begins so."""
+    return (
+        sa.select(r.c.id, r.c.tenant_id, r.c.status_reason)
+        .where(r.c.status == RunStatus.PAUSED, r.c.status_reason.startswith(prefix, autoescape=True))
+        .order_by(r.c.id)
+        .limit(rows)
+    )
+
+
 @built_once
 def hold_run_of_house() -> sa.Select[Any]:
     return sa.select(*r.c).where(r.c.tenant_id == BOUND_TENANT, r.c.id == OF_RUN).with_for_update()

@@ -15,7 +15,6 @@ from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.kernel.ids import RunId, TenantId
 from comfyfleet.pipelines import Advanced, DueRun, Recipe, Recipes
-from comfyfleet.workflows import effects
 from comfyfleet.workflows.effects import Offer
 
 NAME = "advance_runs"
@@ -126,7 +125,7 @@ class GoingOn:
 async def read_recipes(house: House, slugs: Collection[str]) -> Recipes:
     """What these effects are just now."""
     async with house.control_tx(read_only=True) as tx:
-        offers = await effects.take_offers(tx, slugs)
+        offers = await house.take_runnables(tx, slugs)
     return {slug: await _recipe(house, offer) for slug, offer in offers.items()}
 
 

@@ -8,7 +8,14 @@ from itertools import pairwise
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import RunId, TenantId
 from comfyfleet.pipelines import Advanced
-from comfyfleet.upkeep import advance_runs, apply_settlements, draw_thumbs, relay_submissions, score_candidates
+from comfyfleet.upkeep import (
+    advance_runs,
+    apply_settlements,
+    draw_thumbs,
+    relay_submissions,
+    resume_runs,
+    score_candidates,
+)
 from comfyfleet.upkeep.advance_runs import GoingOn, KeptRecipes
 from comfyfleet.upkeep.draw_thumbs import Drawing
 from comfyfleet.upkeep.loop import Loop, loop_of
@@ -38,6 +45,7 @@ class RunLoops:
         )
         self._runs = loop_of(advance_runs, advance, pool)
         self._scoring.on_opened = self._runs.wake
+        self._resume = loop_of(resume_runs, partial(resume_runs.tick, house, pool, on_resumed=self._runs.wake), pool)
         settle = partial(
             apply_settlements.tick,
             house,
@@ -53,7 +61,7 @@ class RunLoops:
 
     @property
     def all(self) -> list[Loop]:
-        return [self._relay, self._runs, self._scores, self._thumbs, *self._settlers]
+        return [self._relay, self._runs, self._resume, self._scores, self._thumbs, *self._settlers]
 
     def _made(self, tenant_id: TenantId, run_ids: Collection[RunId], are_due: bool) -> None:
         self._drawing.want(tenant_id, run_ids)

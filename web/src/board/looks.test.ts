@@ -9,6 +9,8 @@ it("says why a run is paused, and what makes it go on", () => {
   expect(standing(paused("budget_tokens"))).toMatch("Raise the budget and it goes on");
   expect(standing(paused("tokens"))).toMatch("does not go on by itself");
   expect(standing(paused("There is no effect 'paint'."))).toBe("Paused: There is no effect 'paint'. Resume it once that is put right.");
+  expect(standing(paused("effect_unavailable:paint: The effect 'paint' cannot be used now: no worker that can run it is connected.")))
+    .toBe("Paused: The effect 'paint' cannot be used now: no worker that can run it is connected. It goes on by itself once that is put right.");
 });
 
 it("lacks tokens only where the wallet does, not where its budget is spent", () => {

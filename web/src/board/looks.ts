@@ -52,11 +52,20 @@ export function standing(run: RunView): string {
     case "pending": return "It begins in a moment.";
     case "running": return run.in_flight === 1 ? "One picture is being made." : `${run.in_flight} pictures are being made.`;
     case "waiting_for_approval": return gate ? `It waits for you at the gate behind “${gate.name}”.` : "It waits for you.";
-    case "paused": return PAUSED[run.status_reason ?? "by_user"] ?? `Paused: ${run.status_reason} Resume it once that is put right.`;
+    case "paused": return pausedText(run.status_reason ?? "by_user");
     case "completed": return "Finished.";
     case "failed": return run.status_reason ?? "It failed.";
     case "stopped": return "Stopped. What was made stays.";
   }
+}
+
+// As the server writes it: the effect, a colon, and the reason in words.
+const UNAVAILABLE = /^effect_unavailable:[^:]*: /;
+
+function pausedText(reason: string): string {
+  const unavailable = reason.replace(UNAVAILABLE, "");
+  if (unavailable !== reason) return `Paused: ${unavailable} It goes on by itself once that is put right.`;
+  return PAUSED[reason] ?? `Paused: ${reason} Resume it once that is put right.`;
 }
 
 // As the server calls it.

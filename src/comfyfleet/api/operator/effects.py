@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 import anyio.to_thread
 from fastapi import APIRouter, Path, Request, Response
-from pydantic import Field
+from pydantic import Field, StrictBool
 from starlette.exceptions import HTTPException
 
 from comfyfleet import audit
@@ -22,7 +22,7 @@ from comfyfleet.kernel.ids import EffectId
 from comfyfleet.media.model import MEDIA_TYPES
 from comfyfleet.storage import ObjectKey
 from comfyfleet.workflows import MediaObject, effects
-from comfyfleet.workflows.effects import CREDITS_COST_MAX, PREVIEW, EffectChange, NewEffect, Offer
+from comfyfleet.workflows.effects import CREDITS_COST_MAX, PREVIEW, EffectChange, ListedOffer, NewEffect, Offer
 
 ASSET_ROOM_BYTES = 256 * 1024**2 + 1
 OVERRIDES_MAX = 200
@@ -60,7 +60,10 @@ class AssetView(View):
 
 
 class EffectView(View):
-    """`unavailable_because`: why it can make no jobs now; `misfit` says more. `properties`: what users may set.
+    """`unavailable_because`: why no order of it is taken now; `misfit` and `lacks` say more: which property does not
+    fit, which worker lacks which node class, weight or memory. `waits_because`: an order is taken, and why its job
+    does not start soon. `waits_for_worker`: orders are taken while no worker can run it. `properties`: what users may
+    set.
 
     `preview_url`: only where effects are read; works for some minutes.
     """
@@ -75,16 +78,19 @@ class EffectView(View):
     preview_url: str | None
     credits_cost: int
     is_published: bool
+    waits_for_worker: bool
     unavailable_because: str | None
+    waits_because: str | None
     misfit: str | None
+    lacks: str | None
     properties: list[OpenPropertyView]
     last_processing_time_seconds: float | None
     updated_at: datetime | None
     created_at: datetime
 
     @classmethod
-    def of(cls, offer: Offer, *, preview_url: str | None = None) -> Self:
-        effect = offer.effect
+    def of(cls, found: ListedOffer, *, preview_url: str | None = None) -> Self:
+        offer, effect = found.offer, found.offer.effect
         return cls(
             id=effect.id,
             slug=effect.slug,
@@ -96,8 +102,11 @@ class EffectView(View):
             preview_url=preview_url,
             credits_cost=effect.credits_cost,
             is_published=effect.is_published,
-            unavailable_because=offer.problem,
+            waits_for_worker=effect.waits_for_worker,
+            unavailable_because=found.unavailable_because,
+            waits_because=found.waits_because,
             misfit=offer.misfit,
+            lacks=found.lacks,
             properties=[OpenPropertyView.model_validate(each) for each in offer.properties],
             last_processing_time_seconds=effect.last_processing_time_seconds,
             updated_at=effect.updated_at,
@@ -119,6 +128,7 @@ class NewEffectBody(Body):
     workflow: Slug
     overrides: Overrides = Field(default_factory=dict)
     credits_cost: Cost = 0
+    waits_for_worker: StrictBool = False
 
 
 class EffectChangeBody(Body):
@@ -129,6 +139,7 @@ class EffectChangeBody(Body):
     workflow: Slug | None = None
     overrides: Overrides | None = None
     credits_cost: Cost | None = None
+    waits_for_worker: StrictBool | None = None
 
 
 @router.get("", dependencies=SEE)
@@ -136,13 +147,21 @@ async def get_effects(house: TheHouse, options: TheOptions, page: Pages) -> Effe
     """All effects, newest first, published or not."""
     async with house.control_tx(read_only=True) as tx:
         found = await effects.list_offers(tx, page, published_only=False)
-    return EffectPage(effects=await _shown(house, options, found.rows), next_cursor=found.next_cursor)
+        listed = await house.show_availability(tx, found.rows)
+    return EffectPage(effects=await _shown(house, options, listed), next_cursor=found.next_cursor)
 
 
 @router.post("", status_code=201)
 async def add_effect(body: NewEffectBody, house: TheHouse, actor: Acting) -> EffectView:
     """A new effect. Users do not see it before it is published."""
-    new = NewEffect(body.slug, body.name or body.slug, body.description, dict(body.overrides), body.credits_cost)
+    new = NewEffect(
+        body.slug,
+        body.name or body.slug,
+        body.description,
+        dict(body.overrides),
+        body.credits_cost,
+        waits_for_worker=body.waits_for_worker,
+    )
     async with house.control_tx() as tx:
         await effects.add_effect(tx, new, workflow=body.workflow)
         detail = {"workflow": body.workflow, "credits_cost": body.credits_cost}
@@ -153,8 +172,8 @@ async def add_effect(body: NewEffectBody, house: TheHouse, actor: Acting) -> Eff
 async def get_effect(effect_slug: EffectSlug, house: TheHouse, options: TheOptions) -> EffectView:
     """One effect, with what it leaves to its users, and why it cannot be used, if so."""
     async with house.control_tx(read_only=True) as tx:
-        found = await effects.find_offer(tx, effect_slug)
-    return (await _shown(house, options, [found]))[0]
+        listed = await house.show_availability(tx, [await effects.find_offer(tx, effect_slug)])
+    return (await _shown(house, options, listed))[0]
 
 
 @router.patch("/{effect_slug}")
@@ -222,11 +241,11 @@ async def drop_asset(effect_slug: EffectSlug, asset_name: AssetName, house: TheH
         return await _recorded(house, tx, actor, Action("effect.drop_asset", effect_slug, {"asset": asset_name}))
 
 
-async def _shown(house: House, options: ApiOptions, offers: Sequence[Offer]) -> list[EffectView]:
+async def _shown(house: House, options: ApiOptions, offers: Sequence[ListedOffer]) -> list[EffectView]:
     """In a thread: a page of signatures takes its time, and S3 may renew its credentials."""
 
     def work() -> list[EffectView]:
-        return [EffectView.of(each, preview_url=_preview_url(house, options, each)) for each in offers]
+        return [EffectView.of(each, preview_url=_preview_url(house, options, each.offer)) for each in offers]
 
     return await anyio.to_thread.run_sync(work)
 
@@ -241,7 +260,8 @@ def _preview_url(house: House, options: ApiOptions, offer: Offer) -> str | None:
 
 async def _recorded(house: House, tx: ControlTx, actor: Actor, action: Action) -> EffectView:
     await audit.record_action(tx, actor, action, signer=house.chain)
-    return EffectView.of(await effects.find_offer(tx, str(action.subject)))
+    listed = await house.show_availability(tx, [await effects.find_offer(tx, str(action.subject))])
+    return EffectView.of(listed[0])
 
 
 async def _body(request: Request, *, bytes_max: int) -> bytes:

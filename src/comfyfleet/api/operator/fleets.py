@@ -19,10 +19,13 @@ router = APIRouter(prefix="/fleets")
 
 
 class FleetView(View):
+    """`scales_from_zero`: its effects are sold while it has no worker, by what its last machines had."""
+
     id: FleetId
     slug: str
     stage: str
     name: str
+    scales_from_zero: bool
     created_at: datetime
 
 
@@ -42,6 +45,11 @@ class NewFleetBody(Body):
     slug: Annotated[str, Field(min_length=1, max_length=63)]
     stage: Annotated[str, Field(min_length=1, max_length=63)]
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    scales_from_zero: StrictBool = False
+
+
+class ScalingBody(Body):
+    scales_from_zero: StrictBool
 
 
 class AssignmentBody(Body):
@@ -66,7 +74,13 @@ async def get_fleets(house: TheHouse, page: Pages) -> FleetPage:
 async def create_fleet(body: NewFleetBody, house: TheHouse, actor: Acting) -> FleetView:
     """A new fleet: a slug and a stage, such as `video` in `production`."""
     async with house.control_tx() as tx:
-        made = await fleet.create_fleet(tx, slug=body.slug, stage=body.stage, name=body.name or body.slug)
+        made = await fleet.create_fleet(
+            tx,
+            slug=body.slug,
+            stage=body.stage,
+            name=body.name or body.slug,
+            scales_from_zero=body.scales_from_zero,
+        )
         await audit.record_action(tx, actor, Action("fleet.create", f"{made.slug}/{made.stage}"), signer=house.chain)
     return FleetView.model_validate(made)
 
@@ -93,6 +107,21 @@ async def assign_workflow(
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.assignments_changed()
     return detail
+
+
+@router.put("/{fleet_id}/scaling")
+async def set_scaling(fleet_id: FleetId, body: ScalingBody, house: TheHouse, actor: Acting) -> FleetDetailView:
+    """Whether machines of this fleet are started when there is work.
+
+    If so, its effects are sold while it has no worker, as far as its last machines could run them."""
+    async with house.control_tx() as tx:
+        found = await fleet.set_scaling(tx, fleet_id, scales_from_zero=body.scales_from_zero)
+        detail = {"scales_from_zero": body.scales_from_zero}
+        action = Action("fleet.scaling", f"{found.slug}/{found.stage}", detail)
+        await audit.record_action(tx, actor, action, signer=house.chain)
+        shown = _detail(await fleet.show_fleet(tx, fleet_id))
+    house.desk.assignments_changed()
+    return shown
 
 
 @router.get("/{fleet_id}/start-command", dependencies=SEE)

@@ -16,7 +16,7 @@ from comfyfleet.kernel.page import PageRequest
 from comfyfleet.storage import ObjectKey, ObjectStore
 from comfyfleet.tenants import Scope
 from comfyfleet.workflows import Property, effects
-from comfyfleet.workflows.effects import PREVIEW, Offer
+from comfyfleet.workflows.effects import PREVIEW, ListedOffer
 
 router = APIRouter(prefix="/effects", tags=["effects"], dependencies=[Depends(TenantCaller(Scope.READ))])
 
@@ -26,7 +26,8 @@ EffectSlug = Annotated[str, Path(pattern=r"^[a-z0-9]([a-z0-9-]{0,98}[a-z0-9])?$"
 class OfferView(View):
     """`credits_cost`: tokens a job. `estimated_seconds`: what its last job took, or is expected to take.
 
-    `unavailable_because`: why it can make no jobs now. `preview_url` works for some minutes.
+    `unavailable_because`: why no order of it is taken now. `waits_because`: an order is taken, and why its job does not
+    start soon. `preview_url` works for some minutes.
     """
 
     id: EffectId
@@ -36,13 +37,15 @@ class OfferView(View):
     credits_cost: int
     estimated_seconds: float
     unavailable_because: str | None
+    waits_because: str | None
     preview_url: str | None
     preview_mime_type: str | None
     properties: list[OpenPropertyView]
 
     @classmethod
-    def of(cls, offer: Offer, store: ObjectStore, *, url_ttl_s: int) -> Self:
-        effect, preview = offer.effect, offer.effect.assets.get(PREVIEW)
+    def of(cls, found: ListedOffer, store: ObjectStore, *, url_ttl_s: int) -> Self:
+        offer, effect = found.offer, found.offer.effect
+        preview = effect.assets.get(PREVIEW)
         signed = preview and store.presign_get(
             ObjectKey(preview.path), media_type=preview.media_type, expires_s=url_ttl_s
         )
@@ -53,7 +56,8 @@ class OfferView(View):
             description=effect.description,
             credits_cost=effect.credits_cost,
             estimated_seconds=offer.estimate_s,
-            unavailable_because=offer.problem,
+            unavailable_because=found.unavailable_because,
+            waits_because=found.waits_because,
             preview_url=signed.url if signed else None,
             preview_mime_type=preview.media_type if preview else None,
             properties=[_open_property(each) for each in offer.properties],
@@ -78,18 +82,19 @@ async def get_offers(
     """Everything published, newest first."""
     async with house.control_tx(read_only=True) as tx:
         found = await effects.list_offers(tx, page, published_only=True)
-    return OfferPage(effects=await _shown(house, options, found.rows), next_cursor=found.next_cursor)
+        listed = await house.show_availability(tx, found.rows)
+    return OfferPage(effects=await _shown(house, options, listed), next_cursor=found.next_cursor)
 
 
 @router.get("/{effect_slug}")
 async def get_offer(effect_slug: EffectSlug, house: TheHouse, options: TheOptions) -> OfferView:
     """One effect: what it takes, what it costs, how it looks."""
     async with house.control_tx(read_only=True) as tx:
-        found = await effects.find_published(tx, effect_slug)
-    return (await _shown(house, options, [found]))[0]
+        listed = await house.show_availability(tx, [await effects.find_published(tx, effect_slug)])
+    return (await _shown(house, options, listed))[0]
 
 
-async def _shown(house: House, options: ApiOptions, offers: Sequence[Offer]) -> list[OfferView]:
+async def _shown(house: House, options: ApiOptions, offers: Sequence[ListedOffer]) -> list[OfferView]:
     """In a thread: a page of signatures takes its time, and S3 may renew its credentials."""
 
     def work() -> list[OfferView]:

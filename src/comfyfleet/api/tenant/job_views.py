@@ -37,11 +37,14 @@ class OutputView(View):
 
 
 class QueueView(View):
-    """`position` 1 is next; with `position_is_at_least` it is that or further back. No estimate: nobody can run it."""
+    """`position` 1 is next; with `position_is_at_least` it is that or further back. No estimate: no worker can run it
+    now; `waits_because` says why. The job fails, and its tokens come back, if it still waits at `deadline_at`."""
 
     position: int
     position_is_at_least: bool
     estimated_start_s: float | None
+    waits_because: str | None
+    deadline_at: datetime | None
 
     @classmethod
     def of(cls, waiting: Waiting) -> Self:
@@ -49,6 +52,8 @@ class QueueView(View):
             position=waiting.ahead + 1,
             position_is_at_least=waiting.ahead_is_more,
             estimated_start_s=waiting.estimated_start_s,
+            waits_because=waiting.because,
+            deadline_at=waiting.deadline_at,
         )
 
 

@@ -16,7 +16,6 @@ from comfyfleet.kernel.errors import FleetError, IllegalMove
 from comfyfleet.kernel.ids import CandidateId, DispatchId, EffectId, JobId, RunId, UserId, VideoId
 from comfyfleet.pipelines import Candidate, Run
 from comfyfleet.tenants import Home
-from comfyfleet.workflows import effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ async def order(house: House, wanted: Wanted) -> Placed:
 
 async def _prepare(house: House, wanted: Wanted) -> jobs.Order:
     async with house.control_tx(read_only=True) as tx:
-        offer, version = await effects.take_offer(tx, wanted.effect)
+        offer, version = await house.take_runnable(tx, wanted.effect)
     graph = await workflows.read_graph(house.store, version)
     return jobs.prepare_order(wanted.wish, offer, version, graph, rules=rules_for(house, wanted.home))
 
@@ -106,12 +105,12 @@ async def retry(house: House, home: Home, job_id: JobId, user_id: UserId, idempo
 
 
 async def require_offered(house: House, home: Home, job_id: JobId, user_id: UserId) -> None:
-    """A job of what is switched off would wait, paid for, until its time is over. Raises EffectUnavailable."""
+    """A job that no worker can run would wait, paid for, until its time is over. Raises EffectUnavailable."""
     async with house.tenant_tx(home, read_only=True) as tx:
         job = await jobs.read_job(tx, job_id, user_id)
     if job.effect_id is not None:
         async with house.control_tx(read_only=True) as control:
-            await effects.take_offer(control, job.effect_id)
+            await house.take_runnable(control, job.effect_id)
 
 
 def wake_after(request: Request, house: House, placed: Placed, pool: str) -> None:

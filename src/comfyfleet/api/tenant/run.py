@@ -28,7 +28,7 @@ from comfyfleet.kernel.errors import InvalidInput, LimitReached
 from comfyfleet.kernel.ids import JobId, VideoId
 from comfyfleet.live import Followed
 from comfyfleet.tenants import Caller, Home, Scope
-from comfyfleet.workflows import Version, effects
+from comfyfleet.workflows import Version
 from comfyfleet.workflows.effects import Offer
 
 WAIT_S_MAX = 60
@@ -146,7 +146,7 @@ async def _place(house: House, home: Home, caller: Caller, effect: str, asked: A
 
 async def _take_offer(house: House, effect: str) -> tuple[Offer, Version]:
     async with house.control_tx(read_only=True) as tx:
-        return await effects.take_offer(tx, effect)
+        return await house.take_runnable(tx, effect)
 
 
 async def _input(house: House, home: Home, caller: Caller, asked: Asked, inbox: Inbox) -> VideoId | None:

@@ -32,6 +32,7 @@ async def register(call: Call) -> wire.Registered:
         assigned = await fleet.allowed_workflows(tx, made.worker)
         lacks = await _lacks(tx, said, assigned)
     call.house.desk.worker_changed(said.worker_id)
+    call.house.live.workers_changed()
     call.house.desk.taken_back(returned)
     queue = call.house.queue_rules
     return wire.Registered(
@@ -124,4 +125,5 @@ async def deregister(call: Call) -> wire.Deregistered:
         event = WorkerEvent(WorkerEventName.DEREGISTER, worker_id=worker.worker_id, address=call.address)
         await audit.record_worker_events(tx, [event])
     call.house.desk.worker_changed(said.worker_id)
+    call.house.live.workers_changed()
     return wire.Deregistered(worker_id=worker.worker_id, status=gone.status.value)

@@ -25,6 +25,7 @@ from comfyfleet.db.tables.fleet import (
     comfyui_fleets,
     comfyui_workers,
     comfyui_workflow_fleets,
+    fleet_inventories,
     fleet_secrets,
     worker_workflows,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "failover_blocks",
     "fair_shares",
     "files",
+    "fleet_inventories",
     "fleet_secrets",
     "job_files",
     "lanes",

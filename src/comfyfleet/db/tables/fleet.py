@@ -13,7 +13,22 @@ comfyui_fleets = sa.Table(
     sa.Column("stage", sa.Text(), nullable=False),
     sa.Column("name", sa.Text(), nullable=False),
     created_at(),
+    # Machines of this fleet are started when there is work: its effects stay on sale while it has no worker.
+    sa.Column("scales_from_zero", sa.Boolean(), nullable=False, server_default=sa.false()),
     sa.UniqueConstraint("slug", "stage"),
+)
+
+# What the machines of a fleet have: one row for each kind of them, kept after its workers are gone.
+fleet_inventories = sa.Table(
+    "fleet_inventories",
+    CENTRAL,
+    sa.Column("fleet_id", sa.Uuid(), sa.ForeignKey("comfyui_fleets.id"), primary_key=True),
+    # The digest and the providers in one text.
+    sa.Column("kind", sa.Text(), primary_key=True),
+    # None: its workers said nothing.
+    sa.Column("capability_digest", sa.Text(), nullable=True, index=True),
+    sa.Column("providers", Json, nullable=False),
+    sa.Column("seen_at", UtcTime(), nullable=False),
 )
 
 comfyui_workflow_fleets = sa.Table(

@@ -60,5 +60,7 @@ effects = sa.Table(
     sa.Column("last_processing_time_seconds", sa.Float(), nullable=True),
     sa.Column("updated_at", UtcTime(), nullable=True),
     created_at(),
+    # Orders are taken while no worker can run it.
+    sa.Column("waits_for_worker", sa.Boolean(), nullable=False, server_default=sa.false()),
     sa.CheckConstraint("credits_cost >= 0", name="credits_cost_not_negative"),
 )

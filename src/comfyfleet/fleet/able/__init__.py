@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet.able import sql
+from comfyfleet.fleet.able.sql import SEEN_WITHIN_S
 from comfyfleet.fleet.needs import CapabilityBook, lacks, needs_of
 from comfyfleet.kernel.ids import WorkerId, WorkflowId
-
-# Silent for longer, a worker is not counted on; it polls and sends heartbeats far more often.
-SEEN_WITHIN_S = 180.0
 
 Routing = tuple[WorkflowId, str]  # a workflow and a provider
 

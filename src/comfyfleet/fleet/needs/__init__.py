@@ -4,18 +4,22 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from comfyfleet.db import ControlTx
+from comfyfleet.fleet.inventory import keep_inventory
 from comfyfleet.fleet.model import Worker
 from comfyfleet.fleet.needs import sql
-from comfyfleet.fleet.needs.model import Capabilities, Needs, Said, lacks, take_apart
+from comfyfleet.fleet.needs.model import Capabilities, Lack, LackOf, Needs, Said, find_lacks, lacks, take_apart
 from comfyfleet.kernel.errors import Superseded
 from comfyfleet.kernel.ids import WorkflowId
 
 __all__ = [
     "Capabilities",
     "CapabilityBook",
+    "Lack",
+    "LackOf",
     "Needs",
     "Said",
     "change_capabilities",
+    "find_lacks",
     "forget_lists",
     "keep_capabilities",
     "lacks",
@@ -58,8 +62,10 @@ async def keep_capabilities(tx: ControlTx, capabilities: Mapping[str, Any]) -> S
 async def change_capabilities(tx: ControlTx, worker: Worker, capabilities: Mapping[str, Any]) -> None:
     """A worker has other weights or nodes than it registered with."""
     said = await keep_capabilities(tx, capabilities)
-    if await tx.maybe(sql.change_capabilities(worker.id, worker.incarnation, said)) is None:
+    row = await tx.maybe(sql.change_capabilities(worker.id, worker.incarnation, said))
+    if row is None:
         raise Superseded(worker.worker_id)
+    await keep_inventory(tx, row)
 
 
 async def needs_of(tx: ControlTx, workflow_ids: Collection[WorkflowId]) -> dict[WorkflowId, Needs]:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Self
 
 import msgspec
@@ -32,6 +33,22 @@ class Needs:
             weights=frozenset(said.get("weights", ())),
             vram_gb=said.get("vram_gb"),
         )
+
+
+class LackOf(StrEnum):
+    """What is missing, in the words that users read."""
+
+    NODES = "nodes"
+    WEIGHTS = "model files"
+    MEMORY = "GPU memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """`text`: with names and numbers, for operators."""
+
+    of: LackOf
+    text: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,17 +92,22 @@ def take_apart(capabilities: Mapping[str, Any]) -> Said:
 
 
 def lacks(needs: Needs, has: Capabilities | None) -> tuple[str, ...]:
-    """In words for operators; nothing: it can run it. What a cloud has is the cloud's affair."""
+    """In words for operators; nothing: it can run it."""
+    return tuple(each.text for each in find_lacks(needs, has))
+
+
+def find_lacks(needs: Needs, has: Capabilities | None) -> tuple[Lack, ...]:
+    """Empty: it can run it. What a cloud has is the cloud's affair."""
     if has is None or needs.provider != "self_hosted":
         return ()
     found = []
     if has.node_classes is not None and (missing := needs.node_classes - has.node_classes):
-        found.append(f"node classes: {_listed(missing)}")
+        found.append(Lack(LackOf.NODES, f"node classes: {_listed(missing)}"))
     told = has.weights is not None and not needs.node_classes & has.unlisted_loaders
     if told and (missing := needs.weights - (has.weights or frozenset())):
-        found.append(f"weights: {_listed(missing)}")
+        found.append(Lack(LackOf.WEIGHTS, f"weights: {_listed(missing)}"))
     if needs.vram_gb is not None and has.vram_gb is not None and has.vram_gb < needs.vram_gb:
-        found.append(f"{needs.vram_gb:g} GB of GPU memory (it has {has.vram_gb:g})")
+        found.append(Lack(LackOf.MEMORY, f"{needs.vram_gb:g} GB of GPU memory (it has {has.vram_gb:g})"))
     return tuple(found)
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from comfyfleet.db.dialect import batch_rows, insert_once, now
-from comfyfleet.db.tables import capability_lists, comfyui_workers, workflow_versions, workflows
+from comfyfleet.db.tables import capability_lists, comfyui_workers, fleet_inventories, workflow_versions, workflows
 from comfyfleet.fleet.needs.model import Said
 from comfyfleet.kernel.ids import WorkerId, WorkflowId
 
-w, v, c = comfyui_workers, workflow_versions, capability_lists
+w, v, c, i = comfyui_workers, workflow_versions, capability_lists, fleet_inventories
 
 
 def keep_lists(digest: str, lists: dict[str, Any]) -> sa.Insert:
@@ -26,7 +26,7 @@ def change_capabilities(row_id: WorkerId, incarnation: int, said: Said) -> sa.Up
         sa.update(w)
         .where(w.c.id == row_id, w.c.incarnation == incarnation)
         .values(capabilities=said.facts, capability_digest=said.digest)
-        .returning(w.c.id)
+        .returning(*w.c)
     )
 
 
@@ -40,5 +40,7 @@ def needs_of(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
 
 
 def forget_lists() -> sa.Delete:
-    """Those that no worker names any more."""
-    return sa.delete(c).where(~sa.exists().where(w.c.capability_digest == c.c.digest))
+    """Those that no worker and no fleet names any more."""
+    return sa.delete(c).where(
+        ~sa.exists().where(w.c.capability_digest == c.c.digest), ~sa.exists().where(i.c.capability_digest == c.c.digest)
+    )

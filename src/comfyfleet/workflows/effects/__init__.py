@@ -1,7 +1,8 @@
 """Effects: what users pick. A workflow with some properties set, assets of its own, and a price."""
 
 from comfyfleet.workflows.effects.assets import check_asset, describe_asset, drop_asset, keep_asset, put_asset
-from comfyfleet.workflows.effects.model import PREVIEW, Effect, NewEffect, Offer
+from comfyfleet.workflows.effects.availability import show_availability, take_runnable, take_runnables
+from comfyfleet.workflows.effects.model import PREVIEW, Effect, ListedOffer, NewEffect, Offer
 from comfyfleet.workflows.effects.read import find_offer, find_published, list_offers, take_offer, take_offers
 from comfyfleet.workflows.effects.register import (
     CREDITS_COST_MAX,
@@ -19,6 +20,7 @@ __all__ = [
     "PREVIEW",
     "Effect",
     "EffectChange",
+    "ListedOffer",
     "NewEffect",
     "Offer",
     "add_effect",
@@ -34,7 +36,10 @@ __all__ = [
     "note_timing",
     "publish_effect",
     "put_asset",
+    "show_availability",
     "take_offer",
     "take_offers",
+    "take_runnable",
+    "take_runnables",
     "unpublish_effect",
 ]

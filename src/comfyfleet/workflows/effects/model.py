@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
+from comfyfleet.fleet.able.model import Availability
 from comfyfleet.kernel.ids import EffectId, WorkflowId
 from comfyfleet.workflows.effects.fit import find_misfit
 from comfyfleet.workflows.model import Version, Workflow
@@ -21,10 +22,13 @@ class NewEffect:
     description: str = ""
     overrides: dict[str, Scalar] = field(default_factory=dict)
     credits_cost: int = 0
+    waits_for_worker: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
+    """`waits_for_worker`: orders are taken while no worker can run it."""
+
     id: EffectId
     slug: str
     name: str
@@ -37,6 +41,7 @@ class Effect:
     last_processing_time_seconds: float | None
     updated_at: datetime | None
     created_at: datetime
+    waits_for_worker: bool = False
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -53,6 +58,7 @@ class Effect:
             last_processing_time_seconds=row.last_processing_time_seconds,
             updated_at=row.updated_at,
             created_at=row.created_at,
+            waits_for_worker=row.waits_for_worker,
         )
 
 
@@ -90,6 +96,33 @@ class Offer:
         if self.version is None:
             return None
         return find_misfit(self.version.properties, self.effect.overrides, self.effect.assets)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedOffer:
+    """An offer, and whether a worker can run it."""
+
+    offer: Offer
+    availability: Availability
+
+    @property
+    def unavailable_because(self) -> str | None:
+        """Why no order of it is taken, in words for its users."""
+        if self.offer.problem is not None or self.offer.effect.waits_for_worker:
+            return self.offer.problem
+        return self.availability.problem
+
+    @property
+    def waits_because(self) -> str | None:
+        """Why a job of it would not start soon, in words for its users; None where no order is taken."""
+        if self.unavailable_because is not None:
+            return None
+        return self.availability.waits or self.availability.problem
+
+    @property
+    def lacks(self) -> str | None:
+        """Which machine lacks what, in words for operators."""
+        return self.availability.detail
 
 
 def asset_as_json(asset: MediaObject) -> dict[str, Any]:

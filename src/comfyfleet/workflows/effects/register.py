@@ -28,6 +28,7 @@ class EffectChange:
     workflow: str | None = None
     overrides: dict[str, Any] | None = None
     credits_cost: int | None = None
+    waits_for_worker: bool | None = None
 
 
 async def add_effect(tx: ControlTx, new: NewEffect, *, workflow: str) -> Effect:
@@ -60,6 +61,7 @@ async def change_effect(tx: ControlTx, slug: str, change: EffectChange) -> Effec
             workflow_id=runs.id,
             overrides=checked,
             credits_cost=cost,
+            waits_for_worker=(effect.waits_for_worker if change.waits_for_worker is None else change.waits_for_worker),
         )
     )
     return Effect.from_row(row)

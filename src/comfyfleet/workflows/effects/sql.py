@@ -27,6 +27,7 @@ def insert_effect(new: NewEffect, workflow_id: WorkflowId) -> sa.Insert:
             assets={},
             credits_cost=new.credits_cost,
             is_published=False,
+            waits_for_worker=new.waits_for_worker,
             created_at=now(),
         )
         .returning(*e.c)
@@ -88,6 +89,7 @@ def change_effect(
     workflow_id: WorkflowId,
     overrides: dict[str, Any],
     credits_cost: int,
+    waits_for_worker: bool,
 ) -> sa.Update:
     return (
         sa.update(e)
@@ -98,6 +100,7 @@ def change_effect(
             workflow_id=workflow_id,
             overrides=overrides,
             credits_cost=credits_cost,
+            waits_for_worker=waits_for_worker,
             updated_at=now(),
         )
         .returning(*e.c)

@@ -1,4 +1,4 @@
-SELECT comfyui_fleets.id, comfyui_fleets.slug, comfyui_fleets.stage, comfyui_fleets.name, comfyui_fleets.created_at
+SELECT comfyui_fleets.id, comfyui_fleets.slug, comfyui_fleets.stage, comfyui_fleets.name, comfyui_fleets.created_at, comfyui_fleets.scales_from_zero
 FROM comfyui_fleets
 ORDER BY comfyui_fleets.id DESC
 LIMIT %(param_1)s::INTEGER

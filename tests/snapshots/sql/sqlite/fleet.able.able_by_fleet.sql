@@ -1,4 +1,4 @@
-SELECT comfyui_workers.id, comfyui_workflow_fleets.workflow_id, comfyui_workers.providers, comfyui_workers.capability_digest
+SELECT comfyui_workers.id, comfyui_workers.worker_id, comfyui_workflow_fleets.workflow_id, comfyui_workers.providers, comfyui_workers.capability_digest, comfyui_workers.last_seen_at > (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z') AS is_online
 FROM (SELECT replace(json_extract(value, '$.workflow_id'), '-', '') AS workflow_id
 FROM json_each(?)) AS asked
 JOIN workflows ON workflows.id = asked.workflow_id

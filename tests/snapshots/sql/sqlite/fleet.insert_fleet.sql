@@ -1,4 +1,4 @@
-INSERT INTO comfyui_fleets (id, slug, stage, name, created_at)
-VALUES (?, ?, ?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'))
+INSERT INTO comfyui_fleets (id, slug, stage, name, created_at, scales_from_zero)
+VALUES (?, ?, ?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), ?)
 ON CONFLICT DO NOTHING
-RETURNING id, slug, stage, name, created_at
+RETURNING id, slug, stage, name, created_at, scales_from_zero

@@ -1,4 +1,9 @@
-SELECT ai_job_dispatches.id, ai_job_dispatches.status, CASE WHEN (ai_job_dispatches.status = 'queued') THEN (SELECT count(*) AS count_1
+SELECT ai_job_dispatches.id, ai_job_dispatches.status, ai_job_dispatches.queue_deadline_at, (SELECT waiting_reasons.reason
+FROM waiting_reasons
+WHERE waiting_reasons.lane = ai_job_dispatches.lane
+AND (waiting_reasons.tenant_id IS NULL OR waiting_reasons.tenant_id = ai_job_dispatches.tenant_id)
+ORDER BY waiting_reasons.id
+LIMIT ? OFFSET ?) AS reason, CASE WHEN (ai_job_dispatches.status = 'queued') THEN (SELECT count(*) AS count_1
 FROM (SELECT front.id AS id
 FROM ai_job_dispatches AS front
 WHERE front.lane = ai_job_dispatches.lane

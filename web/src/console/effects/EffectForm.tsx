@@ -13,7 +13,7 @@ import { useRead } from "../parts/reading";
 import { FormPreview } from "./FormPreview";
 
 export type Fixed = Record<string, string | number | boolean>;
-export type EffectDraft = { name: string; description: string; workflow: string | null; cost: Entered; fixed: Fixed };
+export type EffectDraft = { name: string; description: string; workflow: string | null; cost: Entered; fixed: Fixed; waits: boolean };
 
 /** Left empty it is no price: what costs nothing is said to, with a 0. */
 export const priceProblem = ({ cost }: EffectDraft) => (cost === null ? "Enter a price; 0 is free." : rangeProblem(cost, { least: 0, most: 10 ** 12, isWhole: true }));
@@ -37,6 +37,7 @@ export function EffectForm({ draft, change, assets = [], children }: { draft: Ef
             <NumberEntry label="Price in tokens" value={draft.cost} change={(cost) => change({ cost })} error={priceProblem(draft)} min={0} allowDecimal={false} w={200} />
             <Select label="Workflow" data={(all.data ?? []).map((each) => ({ value: each.slug, label: each.name === each.slug ? each.slug : `${each.name} (${each.slug})` }))}
               value={draft.workflow} onChange={(value) => change({ workflow: value, fixed: {} })} searchable required allowDeselect={false} />
+            <Switch label="Take orders while no worker can run it" description="Their jobs wait until one can. Otherwise such orders are refused." checked={draft.waits} onChange={(event) => change({ waits: event.currentTarget.checked })} />
           </Stack>
         </Panel>
         {draft.workflow && (

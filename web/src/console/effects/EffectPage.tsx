@@ -8,6 +8,7 @@ import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
+import { asSentence } from "@/parts/sentences";
 import { Act } from "../parts/Act";
 import { Panel } from "../parts/Panel";
 import { bytesText } from "../parts/numbers";
@@ -65,6 +66,9 @@ function Editor({ effect }: { effect: EffectView }) {
   return (
     <Stack gap="lg">
       {effect.misfit && <Alert color="orange" variant="light" title="It does not fit its workflow">{effect.misfit}</Alert>}
+      {effect.lacks && (
+        <Alert color="orange" variant="light" title={effect.waits_for_worker ? "No worker can run it: its jobs wait" : "No worker can run it: orders are refused"}>{asSentence(effect.lacks)}</Alert>
+      )}
       <EffectForm draft={draft} change={(next) => setTyped((before) => ({ ...before, ...next }))} assets={Object.keys(effect.assets).filter((each) => each !== "preview")} />
       {save.isError && <Problem problem={save.error} />}
       <Group>

@@ -7,6 +7,7 @@ import { NotYet } from "@/parts/NotYet";
 import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Tokens } from "@/parts/Tokens";
+import { asSentence } from "@/parts/sentences";
 import { usePages } from "../parts/reading";
 import { EffectPicture } from "./EffectPicture";
 
@@ -43,7 +44,8 @@ function EffectCard({ effect }: { effect: EffectView }) {
         <Text size="xs" className="quiet mono">{effect.workflow}</Text>
         <StatusBadge status={effect.is_published ? "published" : "draft"} />
       </Group>
-      {effect.unavailable_because && <Text size="xs" c="var(--mantine-color-error)" mt={6}>{effect.unavailable_because.replaceAll("_", " ")}</Text>}
+      {effect.unavailable_because && <Text size="xs" c="var(--mantine-color-error)" mt={6}>{asSentence(effect.misfit === null ? effect.lacks ?? effect.unavailable_because : effect.unavailable_because)}</Text>}
+      {effect.waits_because && <Text size="xs" className="quiet" mt={6}>{asSentence(effect.waits_because)}</Text>}
     </Card>
   );
 }

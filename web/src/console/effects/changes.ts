@@ -3,12 +3,12 @@ import type { adminChangeEffect, EffectView } from "@/client";
 import type { EffectDraft } from "./EffectForm";
 
 type Changes = Parameters<typeof adminChangeEffect>[0]["body"];
-type Effect = Pick<EffectView, "name" | "description" | "workflow" | "credits_cost" | "overrides">;
+type Effect = Pick<EffectView, "name" | "description" | "workflow" | "credits_cost" | "overrides" | "waits_for_worker">;
 
-export const draftOf = (effect: Effect): EffectDraft => ({ name: effect.name, description: effect.description, workflow: effect.workflow, cost: effect.credits_cost, fixed: effect.overrides });
+export const draftOf = (effect: Effect): EffectDraft => ({ name: effect.name, description: effect.description, workflow: effect.workflow, cost: effect.credits_cost, fixed: effect.overrides, waits: effect.waits_for_worker });
 
 export function changesOf(effect: Effect, draft: EffectDraft): Changes {
-  const wanted: Effect = { name: draft.name, description: draft.description, workflow: draft.workflow ?? effect.workflow, credits_cost: Number(draft.cost), overrides: draft.fixed };
+  const wanted: Effect = { name: draft.name, description: draft.description, workflow: draft.workflow ?? effect.workflow, credits_cost: Number(draft.cost), overrides: draft.fixed, waits_for_worker: draft.waits };
   return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => !isSame(value, effect[name as keyof Effect])));
 }
 

@@ -1,7 +1,7 @@
 import { Alert, Anchor, Button, Group, Select, Stack, Text } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { adminAssignWorkflow, adminGetFleet, adminGetStartCommand, type AssignmentView, type FleetDetailView } from "@/client";
+import { adminAssignWorkflow, adminGetFleet, adminGetStartCommand, adminSetScaling, type AssignmentView, type FleetDetailView } from "@/client";
 import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Act } from "../parts/Act";
@@ -49,8 +49,20 @@ function Fleet({ fleet }: { fleet: FleetDetailView }) {
       <Panel title="What its workers may run" side={<Assign fleet={fleet} />}>
         <Listing label="Assignments" columns={columns} rows={fleet.assignments} keyOf={(row) => row.workflow} empty={<Text size="sm" className="quiet">Nothing yet: its workers get no work.</Text>} />
       </Panel>
+      <Scaling fleet={fleet} />
       <Panel title="Start a worker" text="On the machine with the ComfyUI.">{command.data ? <CopyLine value={command.data.command} label="Copy the command" /> : <NotYet of={command} h={48} />}</Panel>
     </Stack>
+  );
+}
+
+function Scaling({ fleet }: { fleet: FleetDetailView }) {
+  const set = (scales_from_zero: boolean) => () => adminSetScaling({ path: { fleet_id: fleet.id }, body: { scales_from_zero }, throwOnError: true });
+  const on = fleet.scales_from_zero;
+  return (
+    <Panel title="Scaling from zero" text="Machines of such a fleet are started when there is work: its effects are sold while it has no worker, as far as its last machines could run them."
+      side={<Act label={on ? "Turn off" : "Turn on"} act={set(!on)} done={on ? "The fleet does not scale from zero." : "The fleet scales from zero."} undo={set(on)} />}>
+      <StatusBadge status={on ? "active" : "paused"} />
+    </Panel>
   );
 }
 

@@ -24,7 +24,7 @@ export function EffectPage() {
     ...getOfferOptions({ path: { effect_slug: slug } }),
     refetchOnMount: "always",
     // Only for whoever waits for it: each reading brings another URL of its preview.
-    refetchInterval: ({ state }) => (state.data && state.data.unavailable_because !== null ? polling : false),
+    refetchInterval: ({ state }) => (state.data && (state.data.unavailable_because ?? state.data.waits_because) !== null ? polling : false),
   });
   // Once it was there, the form stays: somebody may be filling it in.
   if (offer.data) return <Effect effect={offer.data} gone={isGone(offer.error) ? offer.error : null} />;

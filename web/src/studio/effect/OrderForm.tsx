@@ -9,6 +9,7 @@ import { InSight } from "@/parts/InSight";
 import { focusField, PropertyForm } from "@/parts/PropertyForm";
 import { firstValues, isMedia, problemsOf, type Value } from "@/parts/properties";
 import { Tokens, tokensText } from "@/parts/Tokens";
+import { asSentence } from "@/parts/sentences";
 import { useInstallation } from "../installation";
 import { MoreTokensButton, useWayToMore } from "../wallet/MoreTokens";
 import { useWallet } from "../wallet/useWallet";
@@ -79,8 +80,9 @@ export function OrderForm({ effect, gone }: { effect: OfferView; gone: unknown }
     <form ref={form} noValidate onSubmit={(event: FormEvent) => { event.preventDefault(); start(); }}>
       <Stack gap="lg">
         {effect.unavailable_because !== null && (
-          <Alert color="orange" title="Cannot run right now">{effect.unavailable_because}</Alert>
+          <Alert color="orange" title="Cannot run right now">{asSentence(effect.unavailable_because)}</Alert>
         )}
+        {effect.waits_because !== null && <Alert color="orange" variant="light" title="Starts later">{asSentence(effect.waits_because)}</Alert>}
         <PropertyForm
           properties={effect.properties}
           values={values}

@@ -22,7 +22,7 @@ export function EffectCard({ effect }: { effect: OfferView }) {
           </Group>
           <Text size="sm" className="quiet" lineClamp={2}>{effect.description}</Text>
           <Text size="xs" className="quiet" mt={6}>
-            {effect.unavailable_because === null ? durationText(effect.estimated_seconds) : "cannot run right now"}
+            {effect.unavailable_because !== null ? "cannot run right now" : effect.waits_because !== null ? "waits for a worker" : durationText(effect.estimated_seconds)}
           </Text>
         </div>
       </Link>

@@ -39,10 +39,16 @@ describe("how it stands", () => {
 describe("the place in the queue", () => {
   it.each([
     [null, "In the queue."],
-    [{ position: 1, position_is_at_least: false, estimated_start_s: 4 }, "Next in the queue, starts in about 4 s."],
-    [{ position: 30, position_is_at_least: true, estimated_start_s: 120 }, "Place 30 or later in the queue, starts in about 2 min."],
-    [{ position: 1, position_is_at_least: false, estimated_start_s: null }, "Next in the queue. No worker can run it right now; it waits until one can."],
+    [{ position: 1, position_is_at_least: false, estimated_start_s: 4, waits_because: null, deadline_at: null }, "Next in the queue, starts in about 4 s."],
+    [{ position: 30, position_is_at_least: true, estimated_start_s: 120, waits_because: null, deadline_at: null }, "Place 30 or later in the queue, starts in about 2 min."],
+    [{ position: 1, position_is_at_least: false, estimated_start_s: null, waits_because: null, deadline_at: null }, "Next in the queue. No worker can run it right now; it waits until one can."],
+    [{ position: 1, position_is_at_least: false, estimated_start_s: null, waits_because: "No worker is connected.", deadline_at: null }, "Next in the queue. No worker is connected."],
   ])("is said in words: %#", (queue, text) => {
     expect(placeText(queue)).toBe(text);
+  });
+
+  it("says until when it waits for a worker", () => {
+    const queue = { position: 2, position_is_at_least: false, estimated_start_s: null, waits_because: "No worker is connected.", deadline_at: "2026-11-18T20:00:00Z" };
+    expect(placeText(queue)).toMatch(/^Place 2 in the queue\. No worker is connected\. If none has begun by .*2026.*, it fails and its tokens come back\.$/);
   });
 });

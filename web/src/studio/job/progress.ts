@@ -36,6 +36,13 @@ export function barOf(job: Pick<JobView, "status">, running: Running | null, { r
 export function placeText(queue: QueueView | null): string {
   if (queue === null) return "In the queue.";
   const place = queue.position === 1 ? "Next in the queue" : `Place ${queue.position}${queue.position_is_at_least ? " or later" : ""} in the queue`;
+  if (queue.waits_because !== null) return `${place}. ${queue.waits_because}${deadlineText(queue.deadline_at)}`;
   if (queue.estimated_start_s === null) return `${place}. No worker can run it right now; it waits until one can.`;
   return `${place}, starts in ${durationText(queue.estimated_start_s)}.`;
+}
+
+/** A job that waits too long fails, and costs nothing. */
+function deadlineText(deadline: string | null): string {
+  if (deadline === null) return "";
+  return ` If none has begun by ${new Date(deadline).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}, it fails and its tokens come back.`;
 }

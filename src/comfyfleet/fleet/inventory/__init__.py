@@ -1,0 +1,27 @@
+"""What the machines of a fleet have, kept when its workers are gone: so effects can be sold while it has none."""
+
+from typing import Any
+
+from comfyfleet.db import ControlTx
+from comfyfleet.fleet.inventory import sql
+
+# A fleet may hold machines of several kinds, and gets others in the course of time.
+KINDS_MAX = 8
+# What was last seen so long before the fleet's newest machine is no longer started.
+OUTDATED_S = 7 * 86_400.0
+
+
+async def keep_inventory(tx: ControlTx, worker: Any) -> None:
+    """Notes what a worker has, by its row. Workers without a fleet and those that may not work leave no note."""
+    if worker.fleet_id is None or not worker.is_approved:
+        return
+    kind = f"{worker.capability_digest or 'unknown'} {','.join(sorted(worker.providers))}"
+    kept = sql.keep(
+        worker.fleet_id,
+        kind,
+        capability_digest=worker.capability_digest,
+        providers=worker.providers,
+        seen_at=worker.last_seen_at,
+    )
+    if await tx.maybe(kept) is not None:
+        await tx.run(sql.drop_old(worker.fleet_id, kinds=KINDS_MAX, outdated_s=OUTDATED_S))
