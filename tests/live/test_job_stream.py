@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from datetime import UTC, datetime
 
 import pytest
 
@@ -41,6 +42,19 @@ async def test_a_job_is_told_from_its_place_in_the_queue_to_its_end(
         "preview",
     ]
     assert {each.data["job_id"] for each in reader.read} == {str(second)}
+
+
+async def test_a_queued_job_is_told_when_its_last_worker_left_and_until_when_it_waits(
+    replica: Replica, stage: Stage, owner: Member
+) -> None:
+    job_id = await stage.job_of(owner)
+    async with reading(replica, owner, job_id) as reader:
+        queue = await reader.until("queue")
+        assert (queue.data["waits_because"], queue.data["estimated_start_s"]) == (None, 12.0)
+        await stage.worker.say(replica, "deregister")
+        queue = await reader.until("queue")
+        assert queue.data["waits_because"] == "No worker that can run it is connected."
+        assert datetime.fromisoformat(queue.data["deadline_at"]) > datetime.now(UTC)
 
 
 async def test_a_reader_that_comes_back_gets_the_rest_once(replica: Replica, stage: Stage, owner: Member) -> None:

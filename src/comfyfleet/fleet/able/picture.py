@@ -1,4 +1,4 @@
-"""Whether workflows can be run, remembered for a moment: an order costs no query for it."""
+"""Which workflows can be run, remembered for a moment: an order costs no query for it."""
 
 import time
 from collections.abc import Mapping
@@ -35,30 +35,24 @@ class AvailabilityPicture:
         self._changes += 1
 
     async def read(self, tx: ControlTx, asked: Asked, *, stale_s: float) -> dict[WorkflowId, Availability]:
-        """A moment old at most, for what is shown."""
+        """Only what can be run is remembered: a worker may have come this instant, at another replica."""
         now = time.monotonic()
         known = {key: found for key in asked.items() if (found := self._known.get(key)) and found.until > now}
         missing = dict(asked.items() - known.keys())
         fresh = await self._read_again(tx, missing, stale_s=stale_s) if missing else {}
         return {**{key[0]: found.availability for key, found in known.items()}, **fresh}
 
-    async def confirm(self, tx: ControlTx, asked: Asked, *, stale_s: float) -> dict[WorkflowId, Availability]:
-        """To sell by: what seems to be unable is looked up again, for a worker may have come this instant."""
-        found = await self.read(tx, asked, stale_s=stale_s)
-        unable = {each: version for each, version in asked.items() if not found[each].can_run}
-        return {**found, **await self._read_again(tx, unable, stale_s=stale_s)} if unable else found
-
     async def _read_again(self, tx: ControlTx, asked: Asked, *, stale_s: float) -> dict[WorkflowId, Availability]:
-        before, until = self._changes, time.monotonic() + FRESH_S
-        for key in asked.items():
+        if len(self._known) > KNOWN_MAX:
+            self._known.clear()
+        before = self._changes
+        for key in asked.items() & self._known.keys():
             # One caller reads; those who come meanwhile go by what was known.
-            if key in self._known:
-                self._known[key].until = until
+            self._known[key].until = time.monotonic() + FRESH_S
         fresh = await read_availability(tx, list(asked), stale_s=stale_s, book=self._book)
-        # What changed while the rows were read may not be among them.
-        if before == self._changes:
-            if len(self._known) + len(asked) > KNOWN_MAX:
-                self._known.clear()
-            until = time.monotonic() + FRESH_S
-            self._known |= {key: _Known(fresh[key[0]], until) for key in asked.items()}
+        for each, version in asked.items():
+            self._known.pop((each, version), None)
+            # What changed while the rows were read may not be among them.
+            if fresh[each].can_run and before == self._changes:
+                self._known[each, version] = _Known(fresh[each], time.monotonic() + FRESH_S)
         return fresh

@@ -26,7 +26,7 @@ async def take_runnable(
     """To make a job of it. Raises EffectUnavailable also where no worker can run it, now or later."""
     offer, version = await take_offer(tx, name)
     if not offer.effect.waits_for_worker:
-        _require(offer, await picture.confirm(tx, _asked([offer]), stale_s=stale_s))
+        _require(offer, await picture.read(tx, _asked([offer]), stale_s=stale_s))
     return offer, version
 
 
@@ -36,7 +36,7 @@ async def take_runnables(
     """To make jobs of them; of each that cannot be used or run now, why not."""
     taken = await take_offers(tx, slugs)
     choosy = [each for each in taken.values() if isinstance(each, Offer) and not each.effect.waits_for_worker]
-    found = await picture.confirm(tx, _asked(choosy), stale_s=stale_s)
+    found = await picture.read(tx, _asked(choosy), stale_s=stale_s)
     for offer in choosy:
         try:
             _require(offer, found)
