@@ -84,11 +84,15 @@ class Stage:
     fleet_secret: str
 
 
+# The order comes before its worker has registered.
+WAITS = {"waits_for_worker": True}
+
+
 def set_the_stage(url: str, operator: Api, *, credit: int = CREDIT) -> Stage:
     mark = secrets.token_hex(4)
     effect, fleet = f"negative-{mark}", f"images-{mark}"
     operator("POST", "/api/admin/workflows", {"slug": effect, "graph": GRAPH, "properties": PROPERTIES})
-    operator("POST", "/api/admin/effects", {"slug": effect, "workflow": effect, "credits_cost": PRICE})
+    operator("POST", "/api/admin/effects", {"slug": effect, "workflow": effect, "credits_cost": PRICE, **WAITS})
     operator("POST", f"/api/admin/effects/{effect}/publish")
     fleet_id = operator("POST", "/api/admin/fleets", {"slug": fleet, "stage": "demo"})["id"]
     operator("PUT", f"/api/admin/fleets/{fleet_id}/workflows/{effect}", {"is_active": True})

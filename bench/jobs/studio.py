@@ -177,7 +177,7 @@ async def _furnish(house: House, central_url: str, pool_url: str) -> Studio:
     await workflows.keep_graph(house.store, new)
     async with house.control_tx() as tx:
         flow = await workflows.add_workflow(tx, new, slug=SLUG, name="Bench")
-        await effects.add_effect(tx, NewEffect(SLUG, "Bench", credits_cost=PRICE), workflow=SLUG)
+        await effects.add_effect(tx, NewEffect(SLUG, "Bench", credits_cost=PRICE, waits_for_worker=True), workflow=SLUG)
         await effects.publish_effect(tx, SLUG)
         home = await tenants.create_tenant(tx, slug="bench", name="Bench", pool="main")
     values = {"tenant": home.id, "last": USERS - 1}

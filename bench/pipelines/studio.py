@@ -42,7 +42,9 @@ async def open_pipeline(ground: Ground, name: str) -> AsyncIterator[tuple[Studio
         await workflows.keep_graph(house.store, new)
         async with house.control_tx() as tx:
             flow = await workflows.add_workflow(tx, new, slug=REFINE, name="Refine")
-            await effects.add_effect(tx, NewEffect(REFINE, "Refine", credits_cost=10), workflow=REFINE)
+            await effects.add_effect(
+                tx, NewEffect(REFINE, "Refine", credits_cost=10, waits_for_worker=True), workflow=REFINE
+            )
             await effects.publish_effect(tx, REFINE)
         offers = await read_offers(house)
         said = pipelines.parse_pipeline({"name": "Bench", "steps": STEPS})

@@ -233,7 +233,9 @@ async def _furnish(settings: Settings) -> tuple[str, Member]:
         member = await a_member(house, tokens=TOKENS)
         workflow = await a_workflow(house, f"{EFFECT}-graph", graph=GRAPH, properties=read_properties(PROPERTIES))
         async with house.control_tx() as tx:
-            await effects.add_effect(tx, NewEffect(EFFECT, "Work", credits_cost=1), workflow=workflow.slug)
+            await effects.add_effect(
+                tx, NewEffect(EFFECT, "Work", credits_cost=1, waits_for_worker=True), workflow=workflow.slug
+            )
             await effects.publish_effect(tx, EFFECT)
             crew = await fleet.create_fleet(tx, slug=FLEET, stage=STAGE, name="Bench")
             await fleet.assign_workflow(tx, crew.id, workflow.id)

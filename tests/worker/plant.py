@@ -244,5 +244,7 @@ async def _offer(
     declared = read_properties(properties)
     workflow = await a_workflow(house, f"{slug}-graph", graph=graph, properties=declared, **given)
     async with house.control_tx() as tx:
-        await effects.add_effect(tx, NewEffect(slug, slug.title(), credits_cost=1), workflow=workflow.slug)
+        # Orders come before the first worker, and while all of them are away.
+        new = NewEffect(slug, slug.title(), credits_cost=1, waits_for_worker=True)
+        await effects.add_effect(tx, new, workflow=workflow.slug)
         await effects.publish_effect(tx, slug)

@@ -153,6 +153,8 @@ async def _offer(house: House, slug: str) -> WorkflowId:
         house, f"{slug}-graph", graph=GRAPHS[slug], properties=declared, output_node="save", expected_s=0.5
     )
     async with house.control_tx() as tx:
-        await effects.add_effect(tx, NewEffect(slug, slug.title(), credits_cost=PRICES[slug]), workflow=workflow.slug)
+        # All workers may be down at once: orders are taken all the same.
+        new = NewEffect(slug, slug.title(), credits_cost=PRICES[slug], waits_for_worker=True)
+        await effects.add_effect(tx, new, workflow=workflow.slug)
         await effects.publish_effect(tx, slug)
     return workflow.id
