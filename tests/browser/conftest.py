@@ -265,7 +265,8 @@ class Studio:
         self.asking("/api/admin/workflows", slug=slug, graph=graph, properties=properties, expected_s=expected_s)
         for fleet in self.asking("/api/admin/fleets", "GET")["fleets"] if assigned else []:
             self.asking(f"/api/admin/fleets/{fleet['id']}/workflows/{slug}", "PUT", is_active=True)
-        self.asking("/api/admin/effects", slug=slug, workflow=slug, **{"credits_cost": 2, "waits_for_worker": True, **effect})
+        said = {"credits_cost": 2, "waits_for_worker": True, **effect}
+        self.asking("/api/admin/effects", slug=slug, workflow=slug, **said)
         self.asking(f"/api/admin/effects/{slug}/publish")
         return slug
 
