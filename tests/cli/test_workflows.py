@@ -41,6 +41,22 @@ def test_a_person_confirms_what_users_may_set(home: Command) -> None:
         assert line in shown
 
 
+def test_of_several_nodes_that_save_a_person_says_which_makes_the_result(home: Command) -> None:
+    large = {"class_type": "SaveImage", "inputs": {"images": ["3", 0]}, "_meta": {"title": "Large"}}
+    (home.folder / "two.json").write_text(json.dumps({"10": large, **GRAPH}))
+    refused = home("workflows", "add", "two", "two.json", "--yes", code=2)
+    assert "4 (SaveImage), 10 (Large)" in refused
+    assert "--output-node NODE" in refused
+    said = home("workflows", "add", "two", "two.json", given="y\n7\n10\n")
+    assert "Nodes that save: 4, 10." in said
+    assert home.json("workflows", "show", "two")["version"]["output_node"] == "10"
+    # The next version keeps the answer, where its graph has the node.
+    home("workflows", "add", "two", "two.json", "--yes", "--new-version", "--expected-s", "5")
+    assert home.json("workflows", "show", "two")["version"]["output_node"] == "10"
+    home("workflows", "add", "named", "two.json", "--yes", "--output-node", "4")
+    assert home.json("workflows", "show", "named")["version"]["output_node"] == "4"
+
+
 def test_properties_are_exported_edited_and_given_with_the_next_version(home: Command) -> None:
     home("workflows", "add", "boat", "boat.json", "--yes", "--vram-gb", "12", "--expected-s", "30")
     properties = json.loads(home("workflows", "export-properties", "boat"))

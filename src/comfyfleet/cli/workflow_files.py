@@ -41,6 +41,38 @@ def agreed(
     return proposed
 
 
+def agreed_output(graph: Mapping[str, Any], given: str | None, *, before: str | None, is_asked: bool) -> str | None:
+    """The node named; else that of the version before; else the one that saves. Of several, a person says which."""
+    if given is not None:
+        return given
+    if before is not None and before in graph:
+        return before
+    if (proposed := workflows.propose_output_node(graph)) is not None:
+        return proposed
+    try:
+        workflows.require_output_node(graph, None)
+    except InvalidInput as several:
+        if not is_asked:
+            raise InvalidInput("output_node", f"{several.problem}: --output-node NODE") from None
+        return _asked_output(graph)
+    return None
+
+
+def _asked_output(graph: Mapping[str, Any]) -> str:
+    saving = workflows.list_saving_nodes(graph)
+    columns = {"node": lambda each: each.node, "class": lambda each: each.class_type, "title": lambda each: each.title}
+    print_table("Nodes that save", saving, columns)
+    known = [each.node for each in saving]
+    while True:
+        try:
+            answer: str = typer.prompt("Which one makes the result? Its node", default=known[0])
+        except typer.Abort:
+            raise InvalidInput("output_node", "not answered. Name it: --output-node NODE") from None
+        if answer in known:
+            return answer
+        typer.echo(f"Nodes that save: {', '.join(known)}.")
+
+
 def read_properties_file(path: Path) -> tuple[Property, ...]:
     try:
         said = json.loads(read_bytes("properties", path, bytes_max=GRAPH_BYTES_MAX))

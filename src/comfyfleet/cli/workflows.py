@@ -1,7 +1,7 @@
 """`comfyfleet workflows`"""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ from comfyfleet.cli.acting import record
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import ago, print_facts, print_table, short
-from comfyfleet.cli.workflow_files import agreed, print_properties, read_graph_file
+from comfyfleet.cli.workflow_files import agreed, agreed_output, print_properties, read_graph_file
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import Provider
 from comfyfleet.house import House
@@ -28,7 +28,10 @@ PropertiesFile = Annotated[
     Path | None, typer.Option("--properties", help="JSON list of properties, as `export-properties` writes it.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Take the proposed properties without asking.")]
-OutputNode = Annotated[str | None, typer.Option(help="Whose first output is the result. Default: the one that saves.")]
+OutputNode = Annotated[
+    str | None,
+    typer.Option(help="Whose first output is the result. Default: the node that saves; needed where several do."),
+]
 StructureHash = Annotated[str | None, typer.Option(help="Default: made from the graph.")]
 RunDeadline = Annotated[int | None, typer.Option(min=1, help="Default: the setting of that name.")]
 ExpectedS = Annotated[float | None, typer.Option(min=0.001, help="Expected seconds on a GPU. Default: 1.")]
@@ -88,11 +91,14 @@ def add(
     text, parsed = read_graph_file(graph)
     before = in_house(_reading(slug, None))[1] if new_version else None
     chosen = agreed(parsed, properties, before=before.properties if before else (), is_yes=yes, as_json=as_json)
-    kept = _kept(before, parsed)
+    output = agreed_output(
+        parsed, output_node, before=before.output_node if before else None, is_asked=not (yes or as_json)
+    )
+    kept = _kept(before)
     new = workflows.prepare_version(
         text,
         properties=chosen,
-        output_node=output_node or kept["output_node"],
+        output_node=output,
         structure_hash=structure_hash,
         vram_gb=kept["vram_gb"] if vram_gb is None else vram_gb,
         provider=provider.value if provider else kept["provider"],
@@ -116,17 +122,15 @@ def add(
     print_one(made, as_json=as_json, sentence=sentence)
 
 
-def _kept(before: Version | None, graph: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(before: Version | None) -> dict[str, Any]:
     """What holds where nothing is said: as the version in force has it. A new graph does not move to another home."""
     if before is None:
-        first = {"provider": Provider.SELF_HOSTED.value, "expected_s": 1.0, "run_deadline_s": None, "vram_gb": None}
-        return {**first, "output_node": workflows.propose_output_node(graph)}
+        return {"provider": Provider.SELF_HOSTED.value, "expected_s": 1.0, "run_deadline_s": None, "vram_gb": None}
     return {
         "provider": before.provider,
         "expected_s": before.expected_s,
         "run_deadline_s": before.run_deadline_s,
         "vram_gb": before.requirements.vram_gb,
-        "output_node": before.output_node if before.output_node in graph else workflows.propose_output_node(graph),
     }
 
 

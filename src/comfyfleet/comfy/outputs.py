@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from comfyfleet.comfy.model import TEXT, FetchedFile, OutputFile
+from comfyfleet.comfy.node_order import node_order
 
 OCTETS = "application/octet-stream"
 # Python's table does not know them, or knows them by another name on each machine.
@@ -48,9 +49,12 @@ NAME_CHARACTERS_MAX = 200
 
 
 def list_outputs(outputs: Mapping[str, Mapping[str, Any]], *, first: str | None = None) -> tuple[OutputFile, ...]:
-    """The files of node `first`, then the other nodes' as the server tells them; saved ones before temporary ones."""
+    """The files of node `first`, then saved ones before temporary ones, then by node id.
+
+    Never in the server's order: it follows which node ended first, and so the same graph would have another result.
+    """
     found = [file for node, ui in outputs.items() for file in _of_node(node, ui)]
-    return tuple(sorted(found, key=lambda file: (file.node != first, RANKS.get(file.type, 0))))
+    return tuple(sorted(found, key=lambda file: (file.node != first, RANKS.get(file.type, 0), node_order(file.node))))
 
 
 def _of_node(node: str, ui: Mapping[str, Any]) -> Iterator[OutputFile]:

@@ -19,6 +19,7 @@ from comfyfleet.comfy.model import (
     Prompt,
     Returned,
 )
+from comfyfleet.comfy.node_order import node_order
 from comfyfleet.comfy.outputs import list_outputs
 
 
@@ -134,7 +135,7 @@ def missing_outputs(entry: HistoryEntry, prompt: Prompt) -> list[str]:
     """Nodes that should have left something and have not."""
     shown = {node for node, ui in entry.outputs.items() if _shows_something(ui)}
     # Those that validation dropped are not among the entry's output nodes: the answer to the POST named them.
-    ran = list(prompt.graph) if entry.output_nodes is None else list(entry.output_nodes)
+    ran = sorted(prompt.graph if entry.output_nodes is None else entry.output_nodes, key=node_order)
     expected = [node for node in ran if class_in(prompt, node) in ALWAYS_SHOW]
     if prompt.output_node is not None and prompt.output_node not in expected:
         expected.insert(0, prompt.output_node)

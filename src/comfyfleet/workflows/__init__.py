@@ -18,6 +18,7 @@ from comfyfleet.workflows.propose import (
     list_saving_nodes,
     propose_output_node,
     propose_properties,
+    require_output_node,
 )
 from comfyfleet.workflows.publish import publish_version, publish_workflow
 from comfyfleet.workflows.read import (
@@ -75,6 +76,7 @@ __all__ = [
     "read_graph_text",
     "read_properties",
     "require_active",
+    "require_output_node",
     "set_workflow_active",
     "slugs_of",
     "use_version",

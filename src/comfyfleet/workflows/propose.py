@@ -7,6 +7,7 @@ from typing import Any
 from comfyfleet.comfy.graph import (
     GraphInput,
     ObjectInfo,
+    OutputNode,
     find_placeholders,
     list_classes,
     list_inputs,
@@ -25,6 +26,7 @@ from comfyfleet.workflows.properties import (
     check_value,
 )
 
+SAVING = ("Save", "VideoCombine")  # in the names of classes
 # What an input takes is known by its name, where the placeholder in it hides the type.
 BY_INPUT = {
     **dict.fromkeys(("seed", "noise_seed"), PropertyType.SEED),
@@ -46,15 +48,30 @@ def propose_properties(graph: Mapping[str, Any], object_info: ObjectInfo | None 
 def propose_output_node(graph: Mapping[str, Any], object_info: ObjectInfo | None = None) -> str | None:
     """The one that saves, if there is exactly one such; else somebody has to say."""
     saving = list_saving_nodes(graph, object_info)
-    return saving[0] if len(saving) == 1 else None
+    return saving[0].node if len(saving) == 1 else None
 
 
-def list_saving_nodes(graph: Mapping[str, Any], object_info: ObjectInfo | None = None) -> tuple[str, ...]:
-    """Any of these may make the result."""
+def list_saving_nodes(graph: Mapping[str, Any], object_info: ObjectInfo | None = None) -> tuple[OutputNode, ...]:
+    """Any of these may make the result; by node id."""
     found = list_outputs(dict(graph), object_info)
     # Without object_info every node that leads nowhere might be one.
-    saving = [each for each in found if "Save" in each.class_type]
-    return tuple(each.node for each in saving or found)
+    return tuple(each for each in found if _saves(each)) or found
+
+
+def require_output_node(
+    graph: Mapping[str, Any], output_node: str | None, object_info: ObjectInfo | None = None
+) -> None:
+    """Raises InvalidInput where the graph lacks the node, or where several save and none is named."""
+    if output_node is not None and output_node not in graph:
+        raise InvalidInput("output_node", f"the graph has no node {output_node!r}")
+    saving = [each for each in list_saving_nodes(graph, object_info) if _saves(each)]
+    if output_node is None and len(saving) > 1:
+        named = ", ".join(f"{each.node} ({each.title})" for each in saving)
+        raise InvalidInput("output_node", f"several nodes save: {named}. Name the one that makes the result")
+
+
+def _saves(node: OutputNode) -> bool:
+    return any(word in node.class_type for word in SAVING)
 
 
 def find_requirements(graph: Mapping[str, Any]) -> Requirements:

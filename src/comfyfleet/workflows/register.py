@@ -13,7 +13,7 @@ from comfyfleet.workflows import sql
 from comfyfleet.workflows.check_places import check_places
 from comfyfleet.workflows.model import Added, NewVersion, ProviderName, Requirements, Version, Workflow
 from comfyfleet.workflows.properties import Property
-from comfyfleet.workflows.propose import find_requirements
+from comfyfleet.workflows.propose import find_requirements, require_output_node
 from comfyfleet.workflows.read import find_version, find_workflow
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?")
@@ -47,8 +47,7 @@ def prepare_version(
         raise InvalidInput("structure_hash", f"must have 1 to {HASH_CHARS_MAX} characters, none of them / or *")
     kept, parsed = read_graph_text(graph)
     check_places(parsed, properties)
-    if output_node is not None and output_node not in parsed:
-        raise InvalidInput("output_node", f"the graph has no node {output_node!r}")
+    require_output_node(parsed, output_node)
     hashes = hash_graph(kept)
     return NewVersion(
         path=f"workflows/graphs/{hashes.content}.json",

@@ -27,6 +27,19 @@ BOAT = {
 }
 
 
+async def test_where_several_nodes_save_the_result_is_named_or_refused(depot: Depot) -> None:
+    save = {"class_type": "SaveImage", "inputs": {"images": ["3", 0]}, "_meta": {"title": "Large"}}
+    graph = {"10": save, **GRAPH}
+    proposed = await depot.ask("POST", "/workflows/propose", json={"graph": graph})
+    assert (proposed["output_node"], proposed["saving_nodes"]) == (None, ["4", "10"])
+    body = {**BOAT, "graph": graph, "output_node": None}
+    refused = await depot.ask("POST", "/workflows", 422, json=body)
+    assert "4 (SaveImage), 10 (Large)" in refused["error"]["message"]
+    await depot.ask("POST", "/workflows", 201, json={**body, "output_node": "10"})
+    assert (await depot.ask("GET", "/workflows/boat"))["version"]["output_node"] == "10"
+    await depot.ask("POST", "/workflows/boat/versions", 422, json={"graph": graph})
+
+
 async def test_a_graph_is_registered_with_all_that_is_known_of_it(depot: Depot) -> None:
     made = await depot.ask("POST", "/workflows", 201, json=BOAT)
     said = ("slug", "name", "is_active", "version", "provider", "expected_s", "run_deadline_s")

@@ -123,6 +123,26 @@ def test_what_cannot_be_is_refused_with_the_reason(
     assert not (folder / "out" / "manifest.json").exists()
 
 
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_an_output_that_the_server_refuses_is_an_exit_code(
+    comfy: Comfy, engine: Server, folder: Path, flags: tuple[str, ...]
+) -> None:
+    """The server takes the rest of the graph and answers 200: a script must not take that for success."""
+    bad = {"class_type": "ImageScale", "inputs": {**SCALE["2"]["inputs"], "width": -5}}
+    save = {"class_type": "SaveImage", "inputs": {"images": ["3", 0], "filename_prefix": "bad"}}
+    (folder / "partly.json").write_text(json.dumps({**SCALE, "3": bad, "8": save}))
+    done = comfy("run", "partly.json", "--input", "1.image=cat.png", "--server", engine.url, *flags)
+    assert done.code == 7, done.err
+    told = json.loads((folder / "out" / "manifest.json").read_text())
+    assert [file["node"] for file in told["files"]] == ["9"]
+    assert "node 3" in told["dropped_outputs"][0]
+    if flags:
+        assert json.loads(done.out) == told
+    else:
+        assert "refused node 3" in done.err
+        assert "Done in part" in done.err
+
+
 def test_a_workflow_that_fails_names_the_node(comfy: Comfy, engine: Server, folder: Path) -> None:
     engine.order(prompts={"error_at_node": "2"})
     done = comfy("run", "scale.json", "--input", "image=cat.png", "--server", engine.url, "--attempts", "1", "--json")

@@ -56,6 +56,15 @@ def test_words_and_values_are_entries_too() -> None:
     assert (third.filename, third.media_type, third.text) == ("5-result-0.json", "application/json", '{"camera": 1}')
 
 
+def test_without_a_chosen_node_the_lowest_id_is_first_whatever_the_server_says() -> None:
+    """A history's order is which node ended first: the same graph must not have another result tomorrow."""
+    ids = ["12:10", "100", "12:3", "9", "10", "a", "12", "9.0.1"]
+    saved = {node: {"images": [{"filename": f"{place}.png", "type": "output"}]} for place, node in enumerate(ids)}
+    for order in (ids, sorted(ids), ids[::-1]):
+        listed = [each.node for each in list_outputs({node: saved[node] for node in order})]
+        assert listed == ["9", "9.0.1", "10", "12", "12:3", "12:10", "100", "a"]
+
+
 def test_the_chosen_node_comes_first_and_saved_files_before_temporary_ones() -> None:
     outputs = {
         "1": {"images": [{"filename": "temp.png", "type": "temp"}]},

@@ -130,7 +130,8 @@ def test_what_is_proposed_for_comfyuis_own_templates_can_be_taken_too() -> None:
             continue
         proposed = propose_properties(graph, server)
         assert read_properties([each.as_json() for each in proposed]) == proposed
-        prepare_version(json.dumps(graph).encode(), properties=proposed)
+        output = next((each.node for each in list_saving_nodes(graph, server)), None)
+        prepare_version(json.dumps(graph).encode(), properties=proposed, output_node=output)
         taken += bool(proposed)
     assert taken > 40
 
@@ -141,7 +142,12 @@ def test_the_output_node_is_proposed_where_there_is_one_choice() -> None:
     assert propose_output_node(GRAPH) is None
     assert propose_output_node({**GRAPH, "8": save}) == "8"
     assert propose_output_node({**GRAPH, "8": save, "9": save}) is None
-    assert list_saving_nodes({**GRAPH, "8": save, "9": save}) == ("8", "9")
+    several = {**GRAPH, "10": save, "9": save}
+    assert [each.node for each in list_saving_nodes(several)] == ["9", "10"], "by node id, not as the file has them"
+    with pytest.raises(InvalidInput, match=r"several nodes save: 9 \(SaveImage\), 10 \(SaveImage\)"):
+        prepare_version(json.dumps(several).encode(), properties=propose_properties(several))
+    named = prepare_version(json.dumps(several).encode(), properties=propose_properties(several), output_node="10")
+    assert named.output_node == "10"
 
 
 def test_the_shelf_keeps_what_was_used_last_within_its_measure() -> None:

@@ -57,7 +57,7 @@ class WorkflowPage(View):
 
 
 class VersionView(View):
-    """Never changes. `output_node`: whose first output is the result; null: any node that saves."""
+    """Never changes. `output_node`: whose first output is the result; null: of the nodes that save, the lowest id's."""
 
     version: int
     content_hash: str
@@ -126,7 +126,7 @@ class ProposalView(View):
         return cls(
             properties=[PropertyView.model_validate(each) for each in workflows.propose_properties(graph)],
             output_node=workflows.propose_output_node(graph),
-            saving_nodes=list(workflows.list_saving_nodes(graph)),
+            saving_nodes=[each.node for each in workflows.list_saving_nodes(graph)],
             requirements=RequirementsView.of(workflows.find_requirements(graph)),
             content_hash=hashes.content,
             structure_hash=hashes.structure,
@@ -174,7 +174,10 @@ class RequirementsBody(Body):
 
 
 class NewVersionBody(GraphBody):
-    """`structure_hash`: by default made from the graph. `expected_s`: on a GPU, for estimates and fair share."""
+    """`structure_hash`: by default made from the graph. `expected_s`: on a GPU, for estimates and fair share.
+
+    `output_node`: whose first output is the result; needed where several nodes save.
+    """
 
     properties: list[PropertyBody] = Field([], max_length=PROPERTIES_MAX)
     output_node: Name | None = None

@@ -33,6 +33,7 @@ INTERRUPTED = 130
 FAILED = 1
 REFUSED = 2
 UNREACHABLE = 6
+DROPPED = 7
 CODES = {
     FailureClass.WORKFLOW_INVALID: REFUSED,
     FailureClass.USER_INPUT: REFUSED,
@@ -104,6 +105,8 @@ def run_workflow(
         _tell_failure(failed, as_json=as_json)
         raise typer.Exit(CODES.get(failed.failure.failure, FAILED)) from None
     _tell(result, out, seconds=time.monotonic() - started, as_json=as_json)
+    if result.node_errors:
+        raise typer.Exit(DROPPED)
 
 
 def _require_folder(out: Path) -> None:
@@ -224,8 +227,13 @@ def _tell(result: JobResult, out: Path, *, seconds: float, as_json: bool) -> Non
     for file in result.files:
         typer.echo(f"{file.path}\t{file.output.media_type}\t{file.bytes} bytes")
     for dropped in result.node_errors:
-        typer.echo(f"Warning: node {dropped.node} made nothing: {dropped.message}", err=True)
-    typer.echo(f"Done on {result.server} in {seconds:.1f} s.", err=True)
+        typer.echo(f"Error: the server refused node {dropped.node}, which made nothing: {dropped.message}", err=True)
+    if result.node_errors:
+        typer.echo(
+            f"Done in part on {result.server} in {seconds:.1f} s: not every output of the workflow is there.", err=True
+        )
+    else:
+        typer.echo(f"Done on {result.server} in {seconds:.1f} s.", err=True)
 
 
 def _tell_failure(failed: RunFailed, *, as_json: bool) -> None:

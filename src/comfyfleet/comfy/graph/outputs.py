@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from comfyfleet.comfy.graph.check import links_of
 from comfyfleet.comfy.graph.definitions import ObjectInfo, find_definition
 from comfyfleet.comfy.model import Graph
+from comfyfleet.comfy.node_order import node_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,10 @@ class OutputNode:
 
 
 def list_outputs(graph: Graph, object_info: ObjectInfo | None = None) -> tuple[OutputNode, ...]:
-    """Kept results first. The server knows for sure; without it, a node that is linked to and from nowhere else is."""
+    """Kept results first, then by node id.
+
+    The server knows for sure; without it, a node that is linked to and from nowhere else is.
+    """
     consumed = {origin for node in graph.values() for _, origin, _ in links_of(node)}
     found = []
     for node_id, node in graph.items():
@@ -24,7 +28,7 @@ def list_outputs(graph: Graph, object_info: ObjectInfo | None = None) -> tuple[O
         definition = find_definition(object_info, class_type) if object_info is not None else None
         if definition.is_output if definition else node_id not in consumed:
             found.append(OutputNode(node_id, class_type, title_of(node), is_preview(class_type)))
-    return tuple(sorted(found, key=lambda each: each.is_preview))
+    return tuple(sorted(found, key=lambda each: (each.is_preview, node_order(each.node))))
 
 
 def is_preview(class_type: str) -> bool:

@@ -31,6 +31,7 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
   const navigate = useNavigate();
   // One fleet is the usual case: what is registered should run.
   const assigned = fleets ?? (known.data?.length === 1 ? known.data.map((each) => each.id) : []);
+  const asksOutput = proposal.output_node === null && proposal.saving_nodes.length > 1;
   const problems = draftProblems(drafts);
   const marked = useMemo(() => drafts.flatMap((each) => (each.open && each.node ? [each.node] : [])), [drafts]);
   const register = useMutation({
@@ -59,8 +60,8 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
             {!of && <TextInput label="Name" value={title} onChange={(event) => { setTitle(event.currentTarget.value); setSlug(slugOf(event.currentTarget.value)); }} data-autofocus />}
             {!of && <TextInput label="Slug" description="Its name in the API; it stays." value={slug} onChange={(event) => setSlug(event.currentTarget.value)} required />}
             <NumberInput label="Expected seconds on a GPU" description="For estimates and fair shares, until there are real times." value={expected} onChange={setExpected} min={0.001} w={260} />
-            {proposal.output_node === null && (
-              <Select label="The result comes from" description="Several nodes could make it. The files of this one come first." placeholder="Whichever comes first" clearable
+            {asksOutput && (
+              <Select label="The result comes from" description="Several nodes could make it. The files of this one come first." placeholder="Choose a node" required={asksOutput}
                 data={proposal.saving_nodes.map((each) => ({ value: each, label: titleOf(graph, each) }))} value={output} onChange={setOutput} />
             )}
             {!of && <MultiSelect label="Fleets that may run it" description="Without one it waits: assign it later." data={(known.data ?? []).map((each) => ({ value: each.id, label: `${each.slug}/${each.stage}` }))} value={assigned} onChange={setFleets} searchable />}
@@ -78,7 +79,7 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
         {problems.map((each) => <Alert key={each} color="red" variant="light">{each}</Alert>)}
         {register.isError && <Problem problem={register.error} />}
         <Group>
-          <Button loading={register.isPending} disabled={!slug || problems.length > 0} onClick={() => register.mutate(before)}>{of ? "Put it in force" : "Register"}</Button>
+          <Button loading={register.isPending} disabled={!slug || problems.length > 0 || (asksOutput && !output)} onClick={() => register.mutate(before)}>{of ? "Put it in force" : "Register"}</Button>
           <Button variant="subtle" color="gray" onClick={again}>Another graph</Button>
         </Group>
       </Stack>
