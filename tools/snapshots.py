@@ -300,8 +300,20 @@ def http_page() -> str:
     return "\n".join(lines)
 
 
+CLI_PREFACE = """\
+`comfyfleet <nouns> <verb>`: collections are plural (`workers list`, `tenants create`), and the same verb means the
+same everywhere. `up`, `serve`, `engine`, `worker`, `demo`, `simulate` and `audit` run something.
+
+- `-h` or `--help` works behind every word. `--json` prints JSON, errors included.
+- Completion for bash, zsh, fish and PowerShell: `comfyfleet --install-completion`, then open a new shell.
+  `comfyfleet --show-completion` prints the script instead, to put it where your system keeps such scripts.
+- Exit codes: 0 done, 1 failed, 2 refused input, 3 not found, 4 conflict, 5 not allowed, 6 unavailable.
+- Spellings of earlier releases (`tenant create`, `workflows add`) still work, with a note on stderr.
+"""
+
+
 def cli_page() -> str:
-    lines = ["# Command line", ""]
+    lines = ["# Command line", "", CLI_PREFACE]
     for path, command in commands(typer.main.get_command(cli), "comfyfleet"):
         lines += [f"## `{path}`", "", command.help or "", ""]
         options = [parameter for parameter in command.params if parameter.name != "help"]

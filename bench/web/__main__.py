@@ -59,7 +59,7 @@ def serve(ground: Ground, settings: dict[str, str]) -> Iterator[ServerProcess]:
     try:
         server.start()
         for email in (VISITOR, OPERATOR_EMAIL):
-            server.command("user", "passwd", email, "--password-stdin", stdin=PASSWORD)
+            server.command("users", "set-password", email, "--password-stdin", stdin=PASSWORD)
         yield server
     finally:
         server.kill()

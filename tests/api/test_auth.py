@@ -101,7 +101,7 @@ async def test_an_email_is_the_same_in_any_spelling(client: httpx2.AsyncClient, 
 
 @pytest.mark.parametrize("password", ["  spaces at both ends  ", "a tab at the end\t", "twelve letters\u00a0"])
 async def test_a_password_is_taken_as_it_was_typed(client: httpx2.AsyncClient, house: House, password: str) -> None:
-    """`comfyfleet user passwd` keeps every character; the door must not trim what it compares."""
+    """`comfyfleet users set-password` keeps every character; the door must not trim what it compares."""
     member = await a_member(house, password=password)
     assert (await log_in(client, member.user, password)).status_code == 200
     assert (await log_in(client, member.user, password.strip())).status_code == 401

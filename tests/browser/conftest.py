@@ -211,7 +211,7 @@ def browser() -> Iterator[Browser]:
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     # The whole suite comes from one address: it must not run into the limit for people who guess.
     with server_process(tmp_path_factory.mktemp("fleet"), LOGINS_PER_MINUTE="1000") as server:
-        server.command("tenant", "create", "acme", "--name", "Acme Films")
+        server.command("tenants", "create", "acme", "--name", "Acme Films")
         yield Fleet(server)
 
 
@@ -322,7 +322,7 @@ def a_studio(folder: Path, **more: str) -> Iterator[Studio]:
     started = ("--engine", "--engine-port", engine_port)
     with server_process(folder, *started, **settings, **more) as server:
         for email in (DEMO, OPERATOR):
-            server.command("user", "passwd", email, "--password-stdin", stdin=PASSWORD)
+            server.command("users", "set-password", email, "--password-stdin", stdin=PASSWORD)
         yield Studio(server, f"http://127.0.0.1:{engine_port}")
 
 

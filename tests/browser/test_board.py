@@ -450,13 +450,13 @@ def test_a_run_without_tokens_says_where_there_are_more(browser: Browser, studio
         watched.require_accessible("a run without tokens")
         sketches.click()
         drawer = page.get_by_role("dialog", name="Sketch")
-        drawer.get_by_role("button", name="Make it again").click()
+        drawer.get_by_role("button", name="Replay").click()
         expect(drawer.get_by_role("alert")).to_contain_text(f"This needs {price} tokens. You have 0 tokens.")
         expect(drawer.get_by_role("link", name="Get tokens")).to_be_visible()
 
         # With tokens one is made again, and the run goes on when it is told to, as it said.
         give(2 * price)
-        drawer.get_by_role("button", name="Make it again").click()
+        drawer.get_by_role("button", name="Replay").click()
         expect(drawer.get_by_role("link", name="see the job")).to_be_visible()
         again = drawer.get_by_role("link", name="see the job").get_attribute("href")
         page.keyboard.press("Escape")

@@ -97,7 +97,7 @@ def test_logout_ends_the_session_for_this_browser_and_on_the_server(fleet: Fleet
 
 
 def test_an_operator_logs_in_and_has_no_wallet(fleet: Fleet, watched: Watched) -> None:
-    fleet.server.command("user", "create", "root@acme.test", "--role", "operator", "--password-stdin", stdin=PASSWORD)
+    fleet.server.command("users", "create", "root@acme.test", "--role", "operator", "--password-stdin", stdin=PASSWORD)
     log_in(watched.page, fleet.at("localhost"), "root@acme.test")
     expect(watched.page).to_have_url(f"{fleet.at('localhost')}/console")
     require_logged_in(watched.page, "root@acme.test", "operator of this installation")
@@ -154,7 +154,7 @@ def test_a_mistyped_address_says_so_and_leads_home(fleet: Fleet, watched: Watche
 
 
 def reset_link(fleet: Fleet, email: str) -> str:
-    printed = fleet.server.command("user", "reset-link", email)
+    printed = fleet.server.command("users", "create-link", email)
     found = re.search(r"http://\S+/set-password#token=\S+", printed)
     assert found is not None, printed
     return found[0]

@@ -148,7 +148,7 @@ def test_an_upload_that_is_gone_is_sent_once_more(studio: Studio, demo: Watched)
         page.get_by_role("button", name="Try again").click()
     expect(page).to_have_url(re.compile("/jobs/"))
     # And of a result nothing can be made once more.
-    once_more = page.get_by_role("button", name="Once more")
+    once_more = page.get_by_role("button", name="Run again")
     expect(once_more).to_be_visible(timeout=JOB_WITHIN_MS)
     assert page.evaluate(delete, kept.value.json()["id"]) == 204
     once_more.click()
@@ -196,7 +196,7 @@ def test_a_session_that_ends_in_a_dialog_loses_nothing(studio: Studio, demo: Wat
     dialog(page, "New key").get_by_label("Name").fill(name)
     end_session(studio, page)
     # Not by the mouse: the stream may have noticed already, and then the login stands before the button.
-    dialog(page, "New key").get_by_role("button", name="Make the key").dispatch_event("click")
+    dialog(page, "New key").get_by_role("button", name="Create key").dispatch_event("click")
     ended = dialog(page, "Your session has ended")
     ended.get_by_label("Password").fill(PASSWORD)
     page.keyboard.press("Escape")
@@ -271,7 +271,7 @@ def test_a_key_is_copied_on_an_open_network(fleet: Fleet, watched: Watched) -> N
     page.get_by_role("button", name="New key").click()
     assert page.evaluate("() => navigator.clipboard") is None
     page.get_by_label("Name").fill("a script")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create key").click()
     secret = dialog(page, "New key").locator("pre").inner_text()
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_focused()
@@ -458,7 +458,7 @@ def test_a_result_is_made_once_more_changed_and_deleted(studio: Studio, demo: Wa
     page = demo.page
     first = studio.order("paint", prompt="a forest in autumn", seed=7)
     page.goto(f"{studio.url}/jobs/{first}")
-    once_more = page.get_by_role("button", name="Once more")
+    once_more = page.get_by_role("button", name="Run again")
     expect(once_more).to_be_visible(timeout=JOB_WITHIN_MS)
     once_more.click()
     expect(page).not_to_have_url(re.compile(first))

@@ -157,7 +157,7 @@ def test_a_job_that_nobody_may_run_is_explained_moved_cancelled_let_through_and_
     # Taken away, and given back by Undo.
     go(page, "Fleets")
     page.get_by_role("row").filter(has_text="demo/default").get_by_role("link").click()
-    assigned.get_by_role("button", name="Take away").click()
+    assigned.get_by_role("button", name="Unassign").click()
     expect(assigned).to_contain_text("paused")
     undo(page, f"get no {slug} any more")
     expect(assigned).to_contain_text("active")
@@ -243,7 +243,7 @@ def test_with_its_stream_the_console_is_told_what_others_do_and_asks_for_nothing
     expect(done).to_be_visible()
     go(page, "Tenants")
     # From a terminal, in a process that tells the server nothing.
-    studio.server.command("tenant", "create", slug)
+    studio.server.command("tenants", "create", slug)
     page.get_by_role("link", name=slug, exact=True).click()
     expect(page.get_by_text("Nobody yet")).to_be_visible()
     tenant = next(each for each in studio.asking("/api/admin/tenants", "GET")["tenants"] if each["slug"] == slug)
@@ -289,9 +289,9 @@ def test_a_worker_that_failed_is_kept_away_until_its_block_is_lifted(operator: W
     expect(may_run.filter(has_text=slug)).to_contain_text("not for demo: it failed")
     expect(may_run.filter(has_text="demo-glow")).to_contain_text("yes")
     go(page, "Blocks")
-    row.get_by_role("button", name="Lift").click()
+    row.get_by_role("button", name="Clear", exact=True).click()
     expect(page.get_by_role("dialog")).to_contain_text("its failures are forgotten")
-    page.get_by_role("dialog").get_by_role("button", name="Lift").click()
+    page.get_by_role("dialog").get_by_role("button", name="Clear", exact=True).click()
     expect(row).to_have_count(0)
     page.goto(f"{studio.url}/console/dispatches/{waiting}")
     state(page, "completed")
@@ -325,7 +325,7 @@ def test_a_new_version_comes_into_force_and_the_old_one_comes_back(
     page.evaluate(SETTLED)  # what is still unfolding folds up a list that is opened in it
     page.get_by_role("combobox", name="Default").click()
     page.get_by_role("option", name="night").click()
-    page.get_by_role("button", name="Put it in force").click()
+    page.get_by_role("button", name="Use this version").click()
     expect(fact(page, "Version")).to_contain_text("2,")
     second = studio.asking(f"/api/admin/workflows/{slug}/versions/2", "GET")
     defaults = {each["name"]: each["default"] for each in second["properties"]}
@@ -336,7 +336,7 @@ def test_a_new_version_comes_into_force_and_the_old_one_comes_back(
     versions = page.get_by_role("table", name="Versions").locator("tbody").get_by_role("row")
     expect(versions).to_have_count(2)
     expect(versions.filter(has_text="in force")).to_contain_text("1")
-    page.get_by_role("button", name="Use this one").click()
+    page.get_by_role("button", name="Use", exact=True).click()
     expect(versions.filter(has_text="in force")).to_contain_text("2")
     operator.require_accessible("versions")
 
@@ -484,7 +484,7 @@ def test_a_tenant_is_made_limited_suspended_and_somebody_is_invited(operator: Wa
     page.get_by_role("button", name="New tenant").click()
     page.get_by_label("Slug").fill(slug)
     page.get_by_role("dialog").get_by_label("Name").fill(f"Films of {slug}")
-    page.get_by_role("button", name="Create").click()
+    page.get_by_role("button", name="Create", exact=True).click()
     page.get_by_role("link", name=f"Films of {slug}").click()
     page.get_by_role("button", name="Invite a user").click()
     page.get_by_label("Email").fill(kim)
@@ -492,8 +492,8 @@ def test_a_tenant_is_made_limited_suspended_and_somebody_is_invited(operator: Wa
     lost = take_link(page)
     expect(page.get_by_role("table", name="Users")).to_contain_text(kim)
     # It got lost on the way: another one, and the first is dead.
-    page.get_by_role("button", name=f"New link for {kim}").click()
-    page.get_by_role("dialog").get_by_role("button", name="New link", exact=True).click()
+    page.get_by_role("button", name=f"Create link for {kim}").click()
+    page.get_by_role("dialog").get_by_role("button", name="Create link", exact=True).click()
     found = take_link(page)
     for link, status in ((lost, 422), (found, 200)):
         chosen = {"token": link.partition("#token=")[2], "password": PASSWORD}
@@ -559,10 +559,10 @@ def strict(tmp_path: Path) -> Iterator[Studio]:
         server_process(tmp_path / "control-plane", **settings) as server,
         an_engine_process(tmp_path / "comfyui") as engine,
     ):
-        server.command("tenant", "create", "acme", "--name", "Acme Films")
+        server.command("tenants", "create", "acme", "--name", "Acme Films")
         server.command("fleets", "create", "video/production")
-        server.command("user", "create", DEMO, "--tenant", "acme", "--password-stdin", stdin=PASSWORD)
-        server.command("user", "passwd", OPERATOR, "--password-stdin", stdin=PASSWORD)
+        server.command("users", "create", DEMO, "--tenant", "acme", "--password-stdin", stdin=PASSWORD)
+        server.command("users", "set-password", OPERATOR, "--password-stdin", stdin=PASSWORD)
         yield Studio(server, engine.url)
 
 
@@ -596,7 +596,7 @@ def test_a_worker_is_added_by_the_line_on_the_page_approved_and_shut_out(
         page = operator.page
         page.goto(f"{strict.url}/console")
         page.get_by_role("link", name="Add a worker").first.click()
-        page.get_by_role("button", name="Make a secret").click()
+        page.get_by_role("button", name="Create secret").click()
         line = page.get_by_text(re.compile(r"COMFYFLEET_FLEET_SECRET=\S+ comfyfleet worker ")).inner_text()
         with run_line(line, tmp_path / "machine", "--server", strict.engine_url, "--worker-id", "gpu-7"):
             # The page notices by itself.
@@ -637,6 +637,6 @@ def test_a_worker_is_added_by_the_line_on_the_page_approved_and_shut_out(
             go(page, "Workers")
             page.get_by_text("Revoked", exact=True).click()
             page.get_by_role("table", name="Workers").get_by_role("link", name="gpu-7").click()
-            page.get_by_role("button", name="Pardon").click()
+            page.get_by_role("button", name="Approve").click()
             expect(page.get_by_text("gpu-7 may register again.")).to_be_visible()
         operator.require_calm()

@@ -93,11 +93,11 @@ def test_a_picture_before_and_after(studio: Studio, demo: Watched) -> None:
     expect(line).to_have_value("40")
     assert "60%" in str(page.get_by_alt_text("Before").get_attribute("style"))
     # What is kept of it when it is old is too little to make it once more.
-    expect(page.get_by_role("button", name="Once more")).to_be_visible()
+    expect(page.get_by_role("button", name="Run again")).to_be_visible()
     _age(studio, page.url.rpartition("/")[2])
     page.reload()
     expect(page.get_by_role("button", name="Delete")).to_be_visible()
-    expect(page.get_by_role("button", name="Once more")).to_have_count(0)
+    expect(page.get_by_role("button", name="Run again")).to_have_count(0)
     demo.require_calm(but=("content-length",))
 
 
@@ -379,7 +379,7 @@ def test_keys_and_webhooks_are_made_looked_at_and_ended(studio: Studio, demo: Wa
     page.goto(f"{studio.url}/keys")
     page.get_by_role("button", name="New key").click()
     page.get_by_label("Name").fill("a nightly script")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create key").click()
     secret = page.get_by_role("dialog").locator("pre").inner_text()
     key = {"Authorization": f"Bearer {secret}"}
     assert httpx2.get(f"{studio.server.url}/api/wallet", headers=key).status_code == 200

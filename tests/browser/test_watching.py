@@ -80,7 +80,7 @@ def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: W
     studio.asking(f"/api/admin/effects/{slug}/unpublish")
     page.reload()
     expect(page.get_by_role("heading", level=1, name=slug)).to_be_visible()
-    expect(page.get_by_role("button", name="Once more")).to_be_visible()
+    expect(page.get_by_role("button", name="Run again")).to_be_visible()
     expect(page.get_by_role("link", name="Change something")).to_have_count(0)
     demo.require_calm(but=("404",))
 

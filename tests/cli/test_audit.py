@@ -13,11 +13,11 @@ from tests.cli.conftest import Command
 @pytest.fixture
 def installation(comfyfleet: Command) -> Command:
     comfyfleet("db", "upgrade")
-    comfyfleet("tenant", "create", "acme")
-    comfyfleet("user", "create", "ada@acme.test", "--tenant", "acme")
-    comfyfleet("wallet", "credit", "ada@acme.test", "500", "--id", "pay[/]1")
-    comfyfleet("wallet", "credit", "ada@acme.test", "500", "--id", "pay[/]1")
-    comfyfleet("tenant", "suspend", "acme")
+    comfyfleet("tenants", "create", "acme")
+    comfyfleet("users", "create", "ada@acme.test", "--tenant", "acme")
+    comfyfleet("wallets", "credit", "ada@acme.test", "500", "--id", "pay[/]1")
+    comfyfleet("wallets", "credit", "ada@acme.test", "500", "--id", "pay[/]1")
+    comfyfleet("tenants", "suspend", "acme")
     return comfyfleet
 
 

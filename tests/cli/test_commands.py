@@ -9,58 +9,58 @@ from tests.postgres import Cluster
 
 
 def test_from_nothing_to_a_credited_wallet(comfyfleet: Command) -> None:
-    assert "no comfyfleet in" in comfyfleet("tenant", "list", code=3)
+    assert "no comfyfleet in" in comfyfleet("tenants", "list", code=3)
     assert not (comfyfleet.folder / ".comfyfleet").exists()
     assert "upgraded" in comfyfleet("db", "upgrade")
     assert {line["state"] for line in comfyfleet.json("db", "upgrade")} == {"current"}
-    assert {line["state"] for line in comfyfleet.json("db", "current")} == {"current"}
+    assert {line["state"] for line in comfyfleet.json("db", "show")} == {"current"}
     assert {line["state"] for line in comfyfleet.json("db", "check")} == {"same"}
 
-    tenant = comfyfleet.json("tenant", "create", "acme", "--weight", "3")
+    tenant = comfyfleet.json("tenants", "create", "acme", "--weight", "3")
     assert (tenant["slug"], tenant["pool"], tenant["weight"], tenant["status"]) == ("acme", "main", 3, "active")
-    assert "acme" in comfyfleet("tenant", "list")
+    assert "acme" in comfyfleet("tenants", "list")
 
-    user = comfyfleet.json("user", "create", "ada@acme.test", "--tenant", "acme", "--role", "admin")
+    user = comfyfleet.json("users", "create", "ada@acme.test", "--tenant", "acme", "--role", "admin")
     assert user["status"] == "invited"
     assert "/set-password#token=" in user["link"]
-    comfyfleet("user", "passwd", "ada@acme.test", "--password-stdin", given="correct horse battery\n")
-    assert comfyfleet.json("user", "list", "--tenant", "acme")[0]["status"] == "active"
-    assert "link" in comfyfleet.json("user", "reset-link", "ada@acme.test")
-    assert comfyfleet.json("user", "disable", "ada@acme.test")["status"] == "disabled"
-    assert comfyfleet.json("user", "enable", "ada@acme.test")["status"] == "active"
+    comfyfleet("users", "set-password", "ada@acme.test", "--password-stdin", given="correct horse battery\n")
+    assert comfyfleet.json("users", "list", "--tenant", "acme")[0]["status"] == "active"
+    assert "link" in comfyfleet.json("users", "create-link", "ada@acme.test")
+    assert comfyfleet.json("users", "disable", "ada@acme.test")["status"] == "disabled"
+    assert comfyfleet.json("users", "enable", "ada@acme.test")["status"] == "active"
 
-    key = comfyfleet.json("key", "create", "ada@acme.test", "--name", "ci", "--scope", "read")
+    key = comfyfleet.json("keys", "create", "ada@acme.test", "--name", "ci", "--scope", "read")
     assert key["secret"].startswith(f"cf_{key['prefix']}_")
-    listed = comfyfleet.json("key", "list", "ada@acme.test")
+    listed = comfyfleet.json("keys", "list", "ada@acme.test")
     assert [(each["name"], each["scopes"]) for each in listed] == [("ci", ["read"])]
     assert "secret" not in listed[0]
-    assert comfyfleet.json("key", "revoke", key["id"])["revoked_at"] is not None
+    assert comfyfleet.json("keys", "revoke", key["id"])["revoked_at"] is not None
 
-    comfyfleet("wallet", "credit", "ada@acme.test", "500", "--id", "pay-1")
-    assert "had been credited before" in comfyfleet("wallet", "credit", "ada@acme.test", "500", "--id", "pay-1")
-    assert "500 tokens" in comfyfleet("wallet", "show", "ada@acme.test")
+    comfyfleet("wallets", "credit", "ada@acme.test", "500", "--id", "pay-1")
+    assert "had been credited before" in comfyfleet("wallets", "credit", "ada@acme.test", "500", "--id", "pay-1")
+    assert "500 tokens" in comfyfleet("wallets", "show", "ada@acme.test")
 
-    assert comfyfleet.json("tenant", "suspend", "acme")["status"] == "suspended"
-    assert comfyfleet.json("tenant", "resume", tenant["id"])["status"] == "active"
+    assert comfyfleet.json("tenants", "suspend", "acme")["status"] == "suspended"
+    assert comfyfleet.json("tenants", "resume", tenant["id"])["status"] == "active"
 
 
 def test_errors_teach_and_have_exit_codes(comfyfleet: Command) -> None:
     comfyfleet("db", "upgrade")
-    comfyfleet("tenant", "create", "acme")
-    assert "already_exists" in comfyfleet("tenant", "create", "acme", code=4)
-    assert "lower-case" in comfyfleet("tenant", "create", "Acme Films", code=2)
-    assert "nowhere" in comfyfleet("tenant", "create", "x", "--pool", "nowhere", code=2)
-    assert "not_found" in comfyfleet("tenant", "suspend", "nobody", code=3)
+    comfyfleet("tenants", "create", "acme")
+    assert "already_exists" in comfyfleet("tenants", "create", "acme", code=4)
+    assert "lower-case" in comfyfleet("tenants", "create", "Acme Films", code=2)
+    assert "nowhere" in comfyfleet("tenants", "create", "x", "--pool", "nowhere", code=2)
+    assert "not_found" in comfyfleet("tenants", "suspend", "nobody", code=3)
     assert "12 to" in comfyfleet(
-        "user", "create", "a@acme.test", "--tenant", "acme", "--password-stdin", given="short\n", code=2
+        "users", "create", "a@acme.test", "--tenant", "acme", "--password-stdin", given="short\n", code=2
     )
-    error = json.loads(comfyfleet("tenant", "create", "acme", "--json", code=4))
+    error = json.loads(comfyfleet("tenants", "create", "acme", "--json", code=4))
     assert error["error"]["code"] == "already_exists"
 
 
 def test_a_wrong_setting_stops_every_command_and_is_named(comfyfleet: Command) -> None:
     wrong = replace(comfyfleet, environment={"COMFYFLEET_PROT": "1"})
-    assert "COMFYFLEET_PROT: there is no such setting" in wrong("tenant", "list", code=1)
+    assert "COMFYFLEET_PROT: there is no such setting" in wrong("tenants", "list", code=1)
     assert "COMFYFLEET_PROT" in wrong("up", code=1)
 
 
@@ -99,20 +99,20 @@ def test_a_dead_pool_stops_neither_the_others_commands_nor_a_start(comfyfleet: C
     home = {"COMFYFLEET_POOLS": json.dumps({"main": "sqlite:///main.sqlite"})}
     replace(comfyfleet, environment=home)("db", "upgrade")
     half = replace(comfyfleet, environment={"COMFYFLEET_POOLS": json.dumps(pools)})
-    assert half.json("tenant", "create", "acme")["pool"] == "main"
+    assert half.json("tenants", "create", "acme")["pool"] == "main"
 
 
 def test_a_link_leads_to_the_port_the_server_has(comfyfleet: Command) -> None:
     comfyfleet("db", "upgrade")
     (comfyfleet.folder / ".comfyfleet" / "address").write_text("http://127.0.0.1:8750\n")
-    link = comfyfleet.json("user", "create", "op@acme.test", "--role", "operator")["link"]
+    link = comfyfleet.json("users", "create", "op@acme.test", "--role", "operator")["link"]
     assert link.startswith("http://127.0.0.1:8750/set-password#token=")
 
 
 def test_a_damaged_key_file_is_not_used(comfyfleet: Command) -> None:
     comfyfleet("db", "upgrade")
     (comfyfleet.folder / ".comfyfleet" / "secret.key").write_text("")
-    assert "secret_key" in comfyfleet("tenant", "list", code=1)
+    assert "secret_key" in comfyfleet("tenants", "list", code=1)
 
 
 def test_a_folder_that_others_write_into_is_no_home(comfyfleet: Command) -> None:

@@ -82,7 +82,7 @@ def test_a_picture_goes_there_and_comes_back(fleet: Fleet, comfyfleet: Comfyflee
     assert "negative.png" in shown
     assert job_id in comfyfleet("jobs", "list", "--status", "completed").out
     assert [job["id"] for job in comfyfleet("jobs", "list", "--limit", "1", "--json").json] == [job_id]
-    assert "copy/negative.png" in comfyfleet("jobs", "outputs", job_id, "--out", "copy").out
+    assert "copy/negative.png" in comfyfleet("jobs", "download", job_id, "--out", "copy").out
     assert "Completed" in comfyfleet("jobs", "watch", job_id).err
 
 
@@ -93,7 +93,7 @@ def test_a_job_is_left_cancelled_and_tried_again(fleet: Fleet, comfyfleet: Comfy
     assert "job_still_running" in comfyfleet("jobs", "watch", job_id, "--wait-s", "0.3", code=6).err
     assert "12 tokens came back" in comfyfleet("jobs", "cancel", job_id).out
     assert "was cancelled" in comfyfleet("jobs", "watch", job_id, code=1).err
-    assert "nothing of it to save" in comfyfleet("jobs", "outputs", job_id, code=2).err
+    assert "nothing of it to save" in comfyfleet("jobs", "download", job_id, code=2).err
     again = comfyfleet("jobs", "retry", job_id, "--json").json
     assert (again["retry_of"], again["status"]) == (job_id, "queued")
     assert comfyfleet("jobs", "cancel", again["id"], "--json").json["status"] == "cancelled"
@@ -117,7 +117,7 @@ def test_what_goes_wrong_has_a_sentence_and_an_exit_code(
 
 
 def test_the_users_variables_are_no_wrong_settings(comfyfleet: Comfyfleet) -> None:
-    assert "no comfyfleet in" in comfyfleet("tenant", "list", code=3).err
+    assert "no comfyfleet in" in comfyfleet("tenants", "list", code=3).err
 
 
 def test_values_become_what_the_effect_wants() -> None:

@@ -92,17 +92,17 @@ class Desk:
 def desk(comfyfleet: Command) -> Desk:
     comfyfleet("db", "upgrade")
     (comfyfleet.folder / "graph.json").write_text(GRAPH)
-    comfyfleet("workflows", "add", "face-swap", "graph.json")
+    comfyfleet("workflows", "create", "face-swap", "graph.json")
     comfyfleet("fleets", "create", "video/production", "--name", "Video")
     comfyfleet("fleets", "assign", "video/production", "face-swap")
     return Desk(comfyfleet)
 
 
 def test_from_nothing_to_the_command_that_starts_a_worker(desk: Desk, comfyfleet: Command) -> None:
-    secret, *words = shlex.split(comfyfleet("fleets", "command", "video/production"))
+    secret, *words = shlex.split(comfyfleet("fleets", "show-command", "video/production"))
     assert secret == "COMFYFLEET_FLEET_SECRET=<paste a fleet secret>"
     assert words[:2] + words[4:] == ["comfyfleet", "worker", "--fleet", "video", "--stage", "production"]
-    filled = comfyfleet.json("fleets", "command", "video/production", "--new-secret")["command"]
+    filled = comfyfleet.json("fleets", "show-command", "video/production", "--new-secret")["command"]
     shown = Secret(shlex.split(filled)[0].removeprefix("COMFYFLEET_FLEET_SECRET="))
 
     async def registers(house: House) -> bool:
@@ -165,9 +165,9 @@ def test_a_worker_is_seen_drained_revoked_and_pardoned(desk: Desk, comfyfleet: C
 def test_the_queue_is_looked_at_and_changed(desk: Desk, comfyfleet: Command) -> None:
     made = desk.register()
     first, second = desk.enqueue(), desk.enqueue()
-    assert comfyfleet.json("dispatches", "priority", second, "7")["priority"] == 7
+    assert comfyfleet.json("dispatches", "set-priority", second, "7")["priority"] == 7
     assert str(desk.lease(made).dispatch_id) == second
-    assert "not_waiting" in comfyfleet("dispatches", "priority", second, "8", code=4)
+    assert "not_waiting" in comfyfleet("dispatches", "set-priority", second, "8", code=4)
     assert "told with its next report or heartbeat" in comfyfleet("dispatches", "cancel", second)
     assert f"{first} is cancelled" in comfyfleet("dispatches", "cancel", first)
     listed = comfyfleet.json("dispatches", "list", "--worker", "i-1", "--workflow", "face-swap")
@@ -219,8 +219,8 @@ LESSONS = [
     ("fleets create Video/production", 2, "lower-case"),
     ("fleets create video/production", 4, "exists already"),
     ("fleets assign video/production nothing", 3, "no workflow 'nothing'"),
-    ("workflows add other missing.json", 2, "cannot read missing.json"),
-    ("workflows add other other.json", 2, "is not JSON"),
+    ("workflows create other missing.json", 2, "cannot read missing.json"),
+    ("workflows create other other.json", 2, "is not JSON"),
     ("workers drain i-9", 3, "no worker 'i-9'"),
     ("dispatches list --worker i-9", 3, "no worker 'i-9'"),
     ("dispatches show 01a1df12-9ff8-750b-bb2f-f26b6e700223", 3, "no dispatch"),

@@ -115,8 +115,8 @@ def test_a_run_is_watched_voted_on_approved_kept_and_made_again(comfyfleet: Comf
     comfyfleet("runs", "watch", run_id)
     comfyfleet("runs", "approve", run_id, "2")
     assert "Completed" in comfyfleet("runs", "watch", run_id).out
-    assert comfyfleet("runs", "jobs", run_id).out.count(" done ") == 2 + 2 + 1
-    assert "none" in comfyfleet("runs", "jobs", run_id, "--state", "failed").out
+    assert comfyfleet("runs", "list-jobs", run_id).out.count(" done ") == 2 + 2 + 1
+    assert "none" in comfyfleet("runs", "list-jobs", run_id, "--state", "failed").out
     assert "No job of this run has failed." in comfyfleet("runs", "retry", run_id).out
     done = comfyfleet("runs", "export", run_id, "out", "--json").json
     [final] = done["files"]
@@ -143,8 +143,8 @@ def test_a_run_is_paused_paid_for_and_stopped_and_bad_input_starts_none(comfyfle
     assert len(comfyfleet("runs", "list", "--json").json) == before
     run_id = comfyfleet(*START, "--jobs-max", "1", "--json").json["id"]
     assert "It is paused (budget_jobs)" in comfyfleet("runs", "watch", run_id).out
-    assert "at least" in comfyfleet("runs", "budget", run_id, "--tokens-max", "1", code=2).err
-    assert "The run is running." in comfyfleet("runs", "budget", run_id, "--jobs-max", "3").out
+    assert "at least" in comfyfleet("runs", "set-budget", run_id, "--tokens-max", "1", code=2).err
+    assert "The run is running." in comfyfleet("runs", "set-budget", run_id, "--jobs-max", "3").out
     assert "Paused." in comfyfleet("runs", "pause", run_id).out
     assert "The run is running." in comfyfleet("runs", "resume", run_id).out
     assert "Stopped." in comfyfleet("runs", "stop", run_id).out

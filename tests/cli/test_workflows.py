@@ -25,16 +25,16 @@ def home(comfyfleet: Command) -> Command:
 
 
 def test_a_person_confirms_what_users_may_set(home: Command) -> None:
-    said = home("workflows", "add", "boat", "boat.json", given="y\n")
+    said = home("workflows", "create", "boat", "boat.json", given="y\n")
     for line in ("image", "{{colour}}", "3.seed", "primary input", "May users set these?", "Added workflow boat."):
         assert line in said
-    said = home("workflows", "add", "other", "boat.json", given="n\n", code=2)
+    said = home("workflows", "create", "other", "boat.json", given="n\n", code=2)
     assert "--properties FILE" in said
-    assert "not confirmed" in home("workflows", "add", "other", "boat.json", code=2), "nobody answered"
+    assert "not confirmed" in home("workflows", "create", "other", "boat.json", code=2), "nobody answered"
     drawn = {"last_node_id": 1, "nodes": [{"id": 1, "type": "KSampler"}], "links": []}
     (home.folder / "drawn.json").write_text(json.dumps(drawn))
-    assert "Export (API)" in home("workflows", "add", "drawn", "drawn.json", code=2)
-    assert "add --yes" in home("workflows", "add", "other", "boat.json", "--json", code=2)
+    assert "Export (API)" in home("workflows", "create", "drawn", "drawn.json", code=2)
+    assert "add --yes" in home("workflows", "create", "other", "boat.json", "--json", code=2)
     assert [each["slug"] for each in home.json("workflows", "list")] == ["boat"]
     shown = home("workflows", "show", "boat")
     for line in ("boat (boat), active", "1 (in force)", "LoadImage, SaveImage", "colour"):
@@ -58,33 +58,33 @@ def test_of_several_nodes_that_save_a_person_says_which_makes_the_result(home: C
 
 
 def test_properties_are_exported_edited_and_given_with_the_next_version(home: Command) -> None:
-    home("workflows", "add", "boat", "boat.json", "--yes", "--vram-gb", "12", "--expected-s", "30")
+    home("workflows", "create", "boat", "boat.json", "--yes", "--vram-gb", "12", "--expected-s", "30")
     properties = json.loads(home("workflows", "export-properties", "boat"))
     assert {each["name"] for each in properties} == {"image", "colour", "seed", "steps"}
     (home.folder / "properties.json").write_text(json.dumps([each for each in properties if each["name"] != "steps"]))
     given = ("boat.json", "--properties", "properties.json", "--note", "fewer")
-    assert "exists already" in home("workflows", "add", "boat", *given, code=4)
-    assert "Version 2 of boat is in force." in home("workflows", "add", "boat", *given, "--new-version")
+    assert "exists already" in home("workflows", "create", "boat", *given, code=4)
+    assert "Version 2 of boat is in force." in home("workflows", "create", "boat", *given, "--new-version")
     # Those of the version in force are kept, where they fit.
     green = {**GRAPH, "2": {"class_type": "CLIPTextEncode", "inputs": {"text": "a green {{colour}} boat"}}}
     (home.folder / "green.json").write_text(json.dumps(green))
-    assert home.json("workflows", "add", "boat", "green.json", "--new-version", "--yes")["version"] == 3
-    assert [len(each["properties"]) for each in home.json("workflows", "versions", "boat")] == [3, 3, 4]
+    assert home.json("workflows", "create", "boat", "green.json", "--new-version", "--yes")["version"] == 3
+    assert [len(each["properties"]) for each in home.json("workflows", "list-versions", "boat")] == [3, 3, 4]
     assert "Version 1 of boat is in force." in home("workflows", "use", "boat", "1")
     shown = home.json("workflows", "show", "boat")
     assert (shown["workflow"]["version"], shown["version"]["requirements"]["vram_gb"]) == (1, 12)
     assert home.json("workflows", "show", "boat", "--version", "2")["version"]["note"] == "fewer"
-    assert "fewer" in home("workflows", "versions", "boat")
+    assert "fewer" in home("workflows", "list-versions", "boat")
     # And so is all else that nobody speaks of.
     assert home.json("workflows", "show", "boat", "--version", "3")["version"]["requirements"]["vram_gb"] == 12
     assert "not_found" in home("workflows", "use", "boat", "9", code=3)
     (home.folder / "properties.json").write_text('{"name": "x"}')
-    assert "must hold a list" in home("workflows", "add", "other", *given, code=2)
+    assert "must hold a list" in home("workflows", "create", "other", *given, code=2)
 
 
 def test_an_effect_is_made_shown_and_taken_away(home: Command) -> None:
-    home("workflows", "add", "boat", "boat.json", "--yes")
-    add = ("effects", "add", "red-boat", "--workflow", "boat", "--cost", "7", "--override", "steps=30")
+    home("workflows", "create", "boat", "boat.json", "--yes")
+    add = ("effects", "create", "red-boat", "--workflow", "boat", "--cost", "7", "--override", "steps=30")
     assert "overrides.steps" in home(*add[:-1], "steps=many", code=2)
     said = home(*add, "--override", "colour=5", "--preview", "picture.png")
     assert "Next: comfyfleet effects publish red-boat" in said
@@ -97,7 +97,7 @@ def test_an_effect_is_made_shown_and_taken_away(home: Command) -> None:
         assert "its workflow is switched off" in home("effects", *words)
     assert "Unpublish it first" in home("effects", "delete", "red-boat", code=4)
     home("effects", "unpublish", "red-boat")
-    assert "has extra" in home("effects", "asset", "red-boat", "extra", "picture.png")
-    assert "must end in" in home("effects", "asset", "red-boat", "extra", "boat.json", code=2)
+    assert "has extra" in home("effects", "put-asset", "red-boat", "extra", "picture.png")
+    assert "must end in" in home("effects", "put-asset", "red-boat", "extra", "boat.json", code=2)
     assert home.json("effects", "delete", "red-boat")["slug"] == "red-boat"
     assert home.json("effects", "list") == []

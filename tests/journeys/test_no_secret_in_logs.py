@@ -92,7 +92,7 @@ def everything(server: ServerProcess, planted: Planted) -> None:
         planted.plant(operator_key=operator["Authorization"].split("_", 2)[2])
         tenant = _ok(client.post("/api/admin/tenants", json={"slug": "acme"}, headers=operator))
         args = ("--tenant", "acme", "--role", "admin", "--password-stdin", "--json")
-        user = json.loads(server.command("user", "create", "ada@example.com", *args, stdin=f"{PASSWORD}\n"))
+        user = json.loads(server.command("users", "create", "ada@example.com", *args, stdin=f"{PASSWORD}\n"))
         _passwords(client, server, planted)
         headers = _keys(client, planted)
         _objects(client, headers, planted)
@@ -124,7 +124,7 @@ def _passwords(client: httpx2.Client, server: ServerProcess, planted: Planted) -
     _ok(client.post("/api/auth/logout", headers=session))
     assert client.get("/api/auth/me", headers=session).status_code == 401
     assert client.post("/api/auth/password-reset", json={"email": "ada@example.com"}).status_code == 202
-    link = json.loads(server.command("user", "reset-link", "ada@example.com", "--json"))["link"]
+    link = json.loads(server.command("users", "create-link", "ada@example.com", "--json"))["link"]
     token = link.partition("#token=")[2]
     planted.plant(one_time_token=token)
     _ok(client.post("/api/auth/password", json={"token": token, "password": NEW_PASSWORD}))

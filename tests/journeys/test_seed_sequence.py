@@ -101,10 +101,10 @@ def test_on_postgresql_and_s3(tmp_path: Path, cluster: Cluster) -> None:
             "S3_SECRET_ACCESS_KEY": s3.secret_key,
         }
         try:
-            for command in (["db", "upgrade"], ["user", "create", "op@example.com", "--role", "operator"]):
+            for command in (["db", "upgrade"], ["users", "create", "op@example.com", "--role", "operator"]):
                 done = run_command(tmp_path, *command, **settings)
                 assert done.returncode == 0, done.stderr
-            made = run_command(tmp_path, "key", "create", "op@example.com", "--name", "example", "--json", **settings)
+            made = run_command(tmp_path, "keys", "create", "op@example.com", "--name", "example", "--json", **settings)
             operator_key = json.loads(made.stdout)["secret"]
             with serving(tmp_path, settings) as server:
                 check(play(tmp_path, server.url, operator_key, settings))

@@ -140,8 +140,8 @@ def test_a_revoked_key_does_not_go_on_listening(server: ServerProcess) -> None:
     stream = Stream(server)
     assert stream.next()[0] == "type"
     assert stream.next()[0] == "status"
-    [key] = json.loads(server.command("key", "list", "operator@localhost", "--json"))
-    server.command("key", "revoke", key["id"])
+    [key] = json.loads(server.command("keys", "list", "operator@localhost", "--json"))
+    server.command("keys", "revoke", key["id"])
     revoked = time.monotonic()
     while (event := stream.next())[0] != "end":
         assert event[0] in TOLD

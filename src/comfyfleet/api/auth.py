@@ -254,7 +254,7 @@ async def _send_link(postbox: Postbox, user: User, link_url: str) -> None:
 
 async def _send_reset(house: House, email: str, ttl_s: int) -> None:
     if house.postbox is None:
-        log.warning("auth.reset_without_mail", hint="set smtp_url, or run `comfyfleet user reset-link EMAIL`")
+        log.warning("auth.reset_without_mail", hint="set smtp_url, or run `comfyfleet users create-link EMAIL`")
         return
     try:
         async with house.control_tx() as tx:

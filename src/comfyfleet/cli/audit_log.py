@@ -1,20 +1,29 @@
 """`comfyfleet audit-log`"""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comfyfleet import audit, checks, tenants
-from comfyfleet.audit import Entry
-from comfyfleet.checks import ChainReport, ChainsReport
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, console, print_json, print_rows
 from comfyfleet.cli.running import in_house
-from comfyfleet.house import House
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
-app = typer.Typer(no_args_is_help=True, help="What was done, by whom; and whether anybody changed that record.")
+if TYPE_CHECKING:
+    from comfyfleet import audit, checks, tenants
+    from comfyfleet.audit import Entry
+    from comfyfleet.checks import ChainReport, ChainsReport
+    from comfyfleet.house import House
+else:
+    audit = Late("comfyfleet.audit")
+    checks = Late("comfyfleet.checks")
+    tenants = Late("comfyfleet.tenants")
+
+app = typer.Typer()
 
 LISTED = ["seq", "at", "actor", "action", "subject", "detail"]
 VERIFIED = ["chain", "rows", "head", "checkpoint", "result"]

@@ -1,27 +1,33 @@
 """`comfyfleet blocks`"""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comfyfleet import dispatch, fleet
 from comfyfleet.cli.acting import record
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.show_worker import BLOCKS
 from comfyfleet.cli.tables import print_table, short
-from comfyfleet.db import ControlTx
-from comfyfleet.dispatch import ListedBlock
-from comfyfleet.dispatch.matching import EVERY_STRUCTURE
-from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import WorkerId
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
-app = typer.Typer(
-    no_args_is_help=True, help="Blocks: a worker keeps away from a workflow structure that failed on it, for a while."
-)
+if TYPE_CHECKING:
+    from comfyfleet import dispatch, fleet
+    from comfyfleet.db import ControlTx
+    from comfyfleet.dispatch import ListedBlock, matching
+    from comfyfleet.house import House
+else:
+    dispatch = Late("comfyfleet.dispatch")
+    fleet = Late("comfyfleet.fleet")
+    matching = Late("comfyfleet.dispatch.matching")
+
+app = typer.Typer()
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ def clear(
             return Cleared(worker, meant)
 
     cleared = in_house(work)
-    what = "all its structures" if cleared.structure_hash == EVERY_STRUCTURE else short(cleared.structure_hash)
+    what = "all its structures" if cleared.structure_hash == matching.EVERY_STRUCTURE else short(cleared.structure_hash)
     print_one(cleared, as_json=as_json, sentence=f"Worker {worker} gets {what} again.")
 
 

@@ -1,20 +1,28 @@
 """`comfyfleet db`: bring the schema up to date, over the central database and every pool."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from comfyfleet.bootstrap import databases_of
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, print_rows
 from comfyfleet.cli.running import in_house
-from comfyfleet.db.migrate import current, differences, upgrade
-from comfyfleet.house import House
 from comfyfleet.kernel.errors import SchemaTrouble
 
-app = typer.Typer(no_args_is_help=True, help="Schema of the central database and all pools.")
+if TYPE_CHECKING:
+    from comfyfleet import bootstrap
+    from comfyfleet.db import migrate
+    from comfyfleet.house import House
+else:
+    bootstrap = Late("comfyfleet.bootstrap")
+    migrate = Late("comfyfleet.db.migrate")
+
+app = typer.Typer()
 
 COLUMNS = ["database", "history", "state", "detail"]
 
@@ -38,7 +46,7 @@ def upgrade_all(as_json: AsJson = False, quiet: Annotated[bool, typer.Option(hel
     _finish("Upgrade", lines, as_json=as_json)
 
 
-@app.command("current")
+@app.command("show")
 def show_current(as_json: AsJson = False) -> None:
     """Which revision each database is at."""
     lines = in_house(_current, any_schema=True)
@@ -57,11 +65,11 @@ async def upgrade_databases(house: House, *, show: bool) -> list[Line]:
     lines = []
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not show) as progress:
-        task = progress.add_task("upgrading", total=len(databases_of(house)))
-        for database, history in databases_of(house):
+        task = progress.add_task("upgrading", total=len(bootstrap.databases_of(house)))
+        for database, history in bootstrap.databases_of(house):
             progress.update(task, description=f"upgrading {database.name}")
             try:
-                done = await upgrade(database, history)
+                done = await migrate.upgrade(database, history)
                 detail = f"{done.before or 'empty'} → {done.after}" if done.moved else f"at {done.after}"
                 lines.append(Line(database.name, history.name, "upgraded" if done.moved else "current", detail))
             except SchemaTrouble as trouble:
@@ -72,9 +80,9 @@ async def upgrade_databases(house: House, *, show: bool) -> list[Line]:
 
 async def _current(house: House) -> list[Line]:
     lines = []
-    for database, history in databases_of(house):
+    for database, history in bootstrap.databases_of(house):
         try:
-            found = await current(database, history)
+            found = await migrate.current(database, history)
             state = "current" if found == history.head() else "behind"
             lines.append(Line(database.name, history.name, state, f"{found or 'empty'} (newest {history.head()})"))
         except SchemaTrouble as trouble:
@@ -84,9 +92,9 @@ async def _current(house: House) -> list[Line]:
 
 async def _check(house: House) -> list[Line]:
     lines = []
-    for database, history in databases_of(house):
+    for database, history in bootstrap.databases_of(house):
         try:
-            found = await differences(database, history)
+            found = await migrate.differences(database, history)
             lines.append(Line(database.name, history.name, "differs" if found else "same", "\n".join(found)))
         except SchemaTrouble as trouble:
             lines.append(Line(database.name, history.name, "failed", str(trouble.facts["problem"])))

@@ -1,30 +1,41 @@
 """`comfyfleet dispatches`"""
 
+from __future__ import annotations
+
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from comfyfleet import jobs, tenants, workflows
 from comfyfleet.cli import operate_dispatches
+from comfyfleet.cli.choices import ProviderChoice
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, print_one
 from comfyfleet.cli.running import in_house
-from comfyfleet.dispatch import Provider
-from comfyfleet.house import House
-from comfyfleet.jobs import NewJob
 from comfyfleet.kernel.errors import InvalidInput, Unavailable
 from comfyfleet.kernel.ids import JobId, new_id
 from comfyfleet.kernel.page import PageRequest
-from comfyfleet.ledger import Tokens
-from comfyfleet.tenants import Tenant, User
-from comfyfleet.upkeep import relay_submissions
-from comfyfleet.workflows import Version, Workflow
 
-app = typer.Typer(no_args_is_help=True, help="Dispatches: what waits and runs.")
+if TYPE_CHECKING:
+    from comfyfleet import dispatch, jobs, ledger, tenants, workflows
+    from comfyfleet.house import House
+    from comfyfleet.jobs import NewJob
+    from comfyfleet.tenants import Tenant, User
+    from comfyfleet.upkeep import relay_submissions
+    from comfyfleet.workflows import Version, Workflow
+else:
+    dispatch = Late("comfyfleet.dispatch")
+    jobs = Late("comfyfleet.jobs")
+    ledger = Late("comfyfleet.ledger")
+    relay_submissions = Late("comfyfleet.upkeep.relay_submissions")
+    tenants = Late("comfyfleet.tenants")
+    workflows = Late("comfyfleet.workflows")
+
+app = typer.Typer()
 app.add_typer(operate_dispatches.app)
 
 BATCH = 500
@@ -52,22 +63,22 @@ def create(
     cost: Annotated[int, typer.Option(min=0, help="Tokens that each reserves.")] = 0,
     expected_s: Annotated[float, typer.Option(min=0.001, help="Expected seconds on a GPU, for fair share.")] = 1.0,
     priority: Annotated[int, typer.Option(min=-100, max=100, help="Higher goes first.")] = 0,
-    provider: Annotated[Provider, typer.Option(help="Where it may run.")] = Provider.SELF_HOSTED,
+    provider: Annotated[ProviderChoice, typer.Option(help="Where it may run.")] = "self_hosted",
     as_json: AsJson = False,
 ) -> None:
     """Create jobs of a workflow and queue them: for tests, and to see what a fleet can do."""
 
     async def work(house: House) -> Created:
         home, owner, chosen, payload = await _look_up(house, tenant, user, workflow)
-        wanted = NewJob(
+        wanted = jobs.NewJob(
             id=JobId(new_id()),
             user_id=owner.id,
             workflow_id=chosen.id,
             structure_hash=chosen.structure_hash,
-            provider=provider,
+            provider=dispatch.Provider(provider),
             payload=payload,
             priority=priority,
-            reserved_tokens=Tokens(cost),
+            reserved_tokens=ledger.Tokens(cost),
             expected_s=expected_s,
             run_deadline_s=chosen.run_deadline_s,
         )
@@ -128,7 +139,7 @@ async def _look_up(
         else:
             found = await tenants.find_user(tx, email)
         if found is None or found.tenant_id != home.id:
-            raise InvalidInput("user", f"tenant {home.slug} has no such user; make one with `comfyfleet user create`")
+            raise InvalidInput("user", f"tenant {home.slug} has no such user; make one with `comfyfleet users create`")
     return home, found, chosen, _as_it_stands(version, await workflows.read_graph(house.store, version))
 
 

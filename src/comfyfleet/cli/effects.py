@@ -1,28 +1,38 @@
 """`comfyfleet effects`"""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from comfyfleet import workflows
 from comfyfleet.cli.acting import record
+from comfyfleet.cli.choices import CREDITS_COST_MAX
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import ago, print_facts, print_table
 from comfyfleet.cli.workflow_files import print_properties, read_bytes
-from comfyfleet.db import ControlTx
-from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
-from comfyfleet.settings import load_settings
-from comfyfleet.workflows import Property, PropertyType, effects
-from comfyfleet.workflows.effects import CREDITS_COST_MAX, PREVIEW, Effect, EffectChange, ListedOffer, NewEffect, Offer
 
-app = typer.Typer(no_args_is_help=True, help="Effects: what users pick. A workflow, a price, a preview.")
+if TYPE_CHECKING:
+    from comfyfleet import settings, workflows
+    from comfyfleet.db import ControlTx
+    from comfyfleet.house import House
+    from comfyfleet.workflows import Property, effects
+    from comfyfleet.workflows.effects import Effect, ListedOffer, Offer
+
+    Change = Callable[[ControlTx, str], Awaitable[Effect]]
+else:
+    effects = Late("comfyfleet.workflows.effects")
+    settings = Late("comfyfleet.settings")
+    workflows = Late("comfyfleet.workflows")
+
+app = typer.Typer()
 
 Slug = Annotated[str, typer.Argument(help="Short name, such as old-film.")]
 MEDIA_TYPES = {
@@ -35,7 +45,6 @@ MEDIA_TYPES = {
     ".mov": "video/quicktime",
     ".webm": "video/webm",
 }
-Change = Callable[[ControlTx, str], Awaitable[Effect]]
 
 
 @app.command("list")
@@ -64,8 +73,8 @@ def list_all(as_json: AsJson = False) -> None:
     print_table("Effects", found, columns)
 
 
-@app.command("add")
-def add(
+@app.command("create")
+def create(
     slug: Slug,
     workflow: Annotated[str, typer.Option(help="Slug of the workflow that it runs.")],
     name: Annotated[str | None, typer.Option(help="Full name. Default: the slug.")] = None,
@@ -84,13 +93,13 @@ def add(
 ) -> None:
     """Make an effect of a workflow. Users do not see it before it is published."""
     files = {each: Path(path) for each, path in _pairs("asset", asset).items()}
-    contents = _read_files(files if preview is None else {**files, PREVIEW: preview})
+    contents = _read_files(files if preview is None else {**files, effects.PREVIEW: preview})
     said = _pairs("override", override)
 
     async def work(house: House) -> Offer:
         async with house.control_tx() as tx:
             overrides = await _overrides(tx, workflow, said)
-            new = NewEffect(slug, name or slug, description, overrides, cost, waits_for_worker=waits_for_worker)
+            new = effects.NewEffect(slug, name or slug, description, overrides, cost, waits_for_worker=waits_for_worker)
             made = await effects.add_effect(tx, new, workflow=workflow)
             await record(house, tx, "effect.add", slug, workflow=workflow, credits_cost=cost)
         for asset_name, (content, media_type) in contents.items():
@@ -140,7 +149,7 @@ def show(slug: Slug, as_json: AsJson = False) -> None:
     print_properties(found.properties)
 
 
-@app.command("asset")
+@app.command("put-asset")
 def put_asset(slug: Slug, name: str, file: Path, as_json: AsJson = False) -> None:
     """Give it a picture or film under a name; `preview` is what the gallery shows."""
     ((content, media_type),) = _read_files({name: file}).values()
@@ -166,22 +175,38 @@ def unpublish(slug: Slug, as_json: AsJson = False) -> None:
     print_one(changed, as_json=as_json, sentence=f"Users see {slug} no more.")
 
 
-@app.command("wait")
-def wait(slug: Slug, as_json: AsJson = False) -> None:
-    """Take orders also while no worker can run it. They wait until one can, or until the queue deadline."""
-    changed = _change(slug, "change", partial(_set_waiting, waits=True))
-    print_one(changed, as_json=as_json, sentence=f"Orders of {slug} are taken while no worker can run it.")
+@app.command("update")
+def update(
+    slug: Slug,
+    workflow: Annotated[str | None, typer.Option(help="Slug of another workflow that it runs.")] = None,
+    name: Annotated[str | None, typer.Option(help="Full name.")] = None,
+    description: Annotated[str | None, typer.Option(help="What users read.")] = None,
+    cost: Annotated[int | None, typer.Option(min=0, max=CREDITS_COST_MAX, help="Tokens that a job costs.")] = None,
+    waits_for_worker: Annotated[
+        bool | None,
+        typer.Option(
+            "--waits-for-worker/--no-waits-for-worker",
+            help="Whether orders are taken while no worker can run it; they wait until the queue deadline.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change an effect. What is left out stays as it is; jobs that were made keep what they were made with."""
 
+    async def work(house: House) -> Effect:
+        async with house.control_tx() as tx:
+            change = effects.EffectChange(
+                name=name,
+                description=description,
+                workflow=workflow,
+                credits_cost=cost,
+                waits_for_worker=waits_for_worker,
+            )
+            changed = await effects.change_effect(tx, slug, change)
+            await record(house, tx, "effect.change", slug)
+            return changed
 
-@app.command("no-wait")
-def no_wait(slug: Slug, as_json: AsJson = False) -> None:
-    """Refuse orders while no worker can run it, as is usual."""
-    changed = _change(slug, "change", partial(_set_waiting, waits=False))
-    print_one(changed, as_json=as_json, sentence=f"Orders of {slug} are refused while no worker can run it.")
-
-
-async def _set_waiting(tx: ControlTx, slug: str, *, waits: bool) -> Effect:
-    return await effects.change_effect(tx, slug, EffectChange(waits_for_worker=waits))
+    print_one(in_house(work), as_json=as_json, sentence=f"Changed effect {slug}.")
 
 
 @app.command("delete")
@@ -218,9 +243,9 @@ async def _overrides(tx: ControlTx, workflow: str, said: dict[str, str]) -> dict
 
 
 def _meant(prop: Property | None, text: str) -> Any:
-    if prop is None or prop.is_media or prop.type is PropertyType.TEXT:
+    if prop is None or prop.is_media or prop.type is workflows.PropertyType.TEXT:
         return text
-    if prop.type is PropertyType.CHOICE:
+    if prop.type is workflows.PropertyType.CHOICE:
         return next((each for each in prop.choices or () if str(each) == text), text)
     try:
         return json.loads(text)
@@ -240,7 +265,7 @@ def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
 
 def _read_files(files: dict[str, Path]) -> dict[str, tuple[bytes, str]]:
     """All of them, checked, before anything is written."""
-    bytes_max = load_settings().effect_asset_bytes_max
+    bytes_max = settings.load_settings().effect_asset_bytes_max
     found = {}
     for name, path in files.items():
         content, media_type = read_bytes(name, path, bytes_max=bytes_max), MEDIA_TYPES.get(path.suffix.lower())

@@ -1,24 +1,28 @@
 """`comfyfleet fleet-secrets`"""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 
-from comfyfleet import fleet
 from comfyfleet.cli.acting import record
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import ago, print_table
-from comfyfleet.fleet import FleetSecret
-from comfyfleet.house import House
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 from comfyfleet.kernel.secret import Secret
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Fleet secrets: what a machine shows to register a worker. To rotate: create, roll the machines, retire.",
-)
+if TYPE_CHECKING:
+    from comfyfleet import fleet
+    from comfyfleet.fleet import FleetSecret
+    from comfyfleet.house import House
+else:
+    fleet = Late("comfyfleet.fleet")
+
+app = typer.Typer()
 
 
 @app.command("list")

@@ -1,21 +1,29 @@
 """`comfyfleet fleets`"""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comfyfleet import fleet, workflows
 from comfyfleet.cli.acting import record
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import ago, print_facts, print_table
-from comfyfleet.db import ControlTx
-from comfyfleet.fleet import Fleet, FleetDetail
-from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
-app = typer.Typer(no_args_is_help=True, help="Fleets: groups of workers, and the workflows they may run.")
+if TYPE_CHECKING:
+    from comfyfleet import fleet, workflows
+    from comfyfleet.db import ControlTx
+    from comfyfleet.fleet import Fleet, FleetDetail
+    from comfyfleet.house import House
+else:
+    fleet = Late("comfyfleet.fleet")
+    workflows = Late("comfyfleet.workflows")
+
+app = typer.Typer()
 
 Name = Annotated[str, typer.Argument(metavar="FLEET", help="Slug and stage, such as video/production.")]
 WorkflowSlug = Annotated[str, typer.Argument(help="Slug of the workflow.")]
@@ -114,8 +122,8 @@ def unassign(name: Name, workflow: WorkflowSlug, as_json: AsJson = False) -> Non
     print_one(made, as_json=as_json, sentence=f"Workers of {full_name(made)} get {workflow} no more.")
 
 
-@app.command("scaling")
-def scaling(
+@app.command("set-scaling")
+def set_scaling(
     name: Name,
     from_zero: Annotated[
         bool, typer.Option("--from-zero/--not-from-zero", help="Whether machines are started when there is work.")
@@ -140,8 +148,8 @@ def scaling(
     print_one(made, as_json=as_json, sentence=f"Fleet {full_name(made)} {verb} from zero.")
 
 
-@app.command("command")
-def command(
+@app.command("show-command")
+def show_command(
     name: Name,
     new_secret: Annotated[bool, typer.Option("--new-secret", help="Make a fleet secret and fill it in.")] = False,
     as_json: AsJson = False,

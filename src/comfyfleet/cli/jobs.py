@@ -1,19 +1,27 @@
 """`comfyfleet jobs …`: what a user of a fleet does, over its API. Needs COMFYFLEET_API_KEY, and no settings."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from comfyfleet.cli.jobs_run import Wanted, after_cancel, fetch, run_job, watch_job
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.tables import ago, print_facts, print_table
-from comfyfleet.client import Client, Job
 
-app = typer.Typer(no_args_is_help=True, help="Order effects of a fleet, watch them, save what they made.")
+if TYPE_CHECKING:
+    from comfyfleet import client as sdk
+    from comfyfleet.client import Client, Job
+else:
+    sdk = Late("comfyfleet.client")
+
+app = typer.Typer()
 
 JobId = Annotated[str, typer.Argument(help="Id of the job.")]
 Url = Annotated[str | None, typer.Option(help="Address of the fleet. Default: COMFYFLEET_URL, or this machine.")]
@@ -25,7 +33,7 @@ ROWS_MAX = 10_000
 
 @contextmanager
 def a_client(url: str | None) -> Iterator[Client]:
-    with Client(url) as client:
+    with sdk.Client(url) as client:
         yield client
 
 
@@ -137,8 +145,8 @@ def retry(job_id: JobId, url: Url = None, as_json: AsJson = False) -> None:
     print_one(job, as_json=as_json, sentence=sentence)
 
 
-@app.command("outputs")
-def outputs(job_id: JobId, out: Out = Path("out"), url: Url = None, as_json: AsJson = False) -> None:
+@app.command("download")
+def download(job_id: JobId, out: Out = Path("out"), url: Url = None, as_json: AsJson = False) -> None:
     """Save what a job made."""
     with a_client(url) as client:
         fetch(client, client.job(job_id), out, as_json=as_json)

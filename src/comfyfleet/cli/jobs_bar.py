@@ -1,21 +1,23 @@
 """What is seen while a job is on its way."""
 
+from __future__ import annotations
+
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from comfyfleet.client import (
-    Created,
-    Downloading,
-    Event,
-    InQueue,
-    Missed,
-    Progressed,
-    StatusChanged,
-    Uploading,
-)
+from comfyfleet.cli.late import Late
+
+if TYPE_CHECKING:
+    from comfyfleet import client as sdk
+    from comfyfleet.client import (
+        Event,
+        InQueue,
+    )
+else:
+    sdk = Late("comfyfleet.client")
 
 STATUSES = {"queued": "Waiting for a worker.", "processing": "Running."}
 
@@ -52,24 +54,24 @@ class Bar:
 
     def show(self, event: Event) -> None:
         match event:
-            case Uploading(name, sent, total) | Downloading(name, sent, total):
-                verb = "uploading" if isinstance(event, Uploading) else "saving"
+            case sdk.Uploading(name, sent, total) | sdk.Downloading(name, sent, total):
+                verb = "uploading" if isinstance(event, sdk.Uploading) else "saving"
                 self._see(verb, part=sent / total if total else None, more=f"{name}, {size_of(total)}")
-            case Created(job_id, credits_cost):
+            case sdk.Created(job_id, credits_cost):
                 self._say(f"Job {job_id}, {credits_cost} tokens.")
-            case StatusChanged(_, status):
+            case sdk.StatusChanged(_, status):
                 # That it runs may be told after how far it is: two ways, and the shorter one is the worker's.
                 self._part = self._part if status == "processing" else None
                 self._see(status, part=self._part, more="")
                 if status in STATUSES and not self._console.is_terminal:
                     self._say(STATUSES[status])
-            case InQueue():
+            case sdk.InQueue():
                 self._see("waiting", part=None, more=words_of(event))
-            case Progressed(_, fraction, node):
+            case sdk.Progressed(_, fraction, node):
                 # Not every report says how far it is: then the bar stays where it was.
                 self._part = self._part if fraction is None else fraction
                 self._see("running", part=self._part, more=f"node {node}" if node else "")
-            case Missed(_, reason):
+            case sdk.Missed(_, reason):
                 self._say(f"Something was missed: {reason}.")
             case _:
                 pass

@@ -1,19 +1,28 @@
 """`comfyfleet jobs run` and `watch`: a bar for people, JSON for programs, and a Ctrl-C that loses nothing."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from comfyfleet.cli.comfy.values import parse_pairs
 from comfyfleet.cli.jobs_bar import Bar
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import plain, print_json
-from comfyfleet.client import Client, Created, Effect, Event, FleetError, InvalidInput, Job, SavedOutput
-from comfyfleet.client.source import as_video_id
+
+if TYPE_CHECKING:
+    from comfyfleet import client as sdk
+    from comfyfleet.cli.comfy import values
+    from comfyfleet.client import Client, Effect, Event, Job, SavedOutput, source
+else:
+    values = Late("comfyfleet.cli.comfy.values")
+    sdk = Late("comfyfleet.client")
+    source = Late("comfyfleet.client.source")
 
 INTERRUPTED = 130
 WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -37,7 +46,7 @@ class Wanted:
 def run_job(client: Client, wanted: Wanted, *, cancel_on_interrupt: bool, as_json: bool) -> None:
     if not wanted.no_wait:
         require_folder(wanted.out)
-    pairs = parse_pairs(wanted.sets, option="--set")
+    pairs = values.parse_pairs(wanted.sets, option="--set")
     properties = typed_properties(client.effect(wanted.effect), pairs) if pairs else {}
     with Bar(quiet=as_json) as bar, _interruptible(client, bar, cancel=cancel_on_interrupt) as hear:
         job = client.submit(
@@ -74,12 +83,12 @@ def watch_job(
         saved = client.save(job, out, on_progress=hear) if out is not None else []
     tell_saved(job, saved, as_json=as_json)
     if out is None and not as_json:
-        typer.echo(f"Save what it made: comfyfleet jobs outputs {job.id}", err=True)
+        typer.echo(f"Save what it made: comfyfleet jobs download {job.id}", err=True)
 
 
 def fetch(client: Client, job: Job, out: Path, *, as_json: bool) -> None:
     if not job.outputs:
-        raise InvalidInput("job_id", f"the job {job.id} is {job.status}, and there is nothing of it to save")
+        raise sdk.InvalidInput("job_id", f"the job {job.id} is {job.status}, and there is nothing of it to save")
     require_folder(out)
     with Bar(quiet=as_json) as bar:
         saved = client.save(job, out, on_progress=bar.show)
@@ -95,7 +104,7 @@ def _interruptible(
 
     def hear(event: Event) -> None:
         nonlocal made
-        if isinstance(event, Created):
+        if isinstance(event, sdk.Created):
             made = event.job_id
         bar.show(event)
 
@@ -123,7 +132,7 @@ def _tell_interrupted(client: Client, job_id: str | None, *, cancel: bool) -> No
 def _cancelled(client: Client, job_id: str) -> str:
     try:
         return after_cancel(client.cancel(job_id))
-    except FleetError as error:
+    except sdk.FleetError as error:
         return f"The job {job_id} could not be cancelled: {error}"
 
 
@@ -137,7 +146,7 @@ def require_folder(out: Path) -> None:
     """Before anything runs: a result that has nowhere to go has cost as much as another."""
     nearest = next(each for each in (out, *out.absolute().parents) if each.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise InvalidInput("--out", f"{nearest} is no folder that can be written to")
+        raise sdk.InvalidInput("--out", f"{nearest} is no folder that can be written to")
 
 
 def typed_properties(effect: Effect, pairs: dict[str, str]) -> dict[str, Any]:
@@ -145,7 +154,7 @@ def typed_properties(effect: Effect, pairs: dict[str, str]) -> dict[str, Any]:
     types = {each.name: each for each in effect.properties}
     if unknown := sorted(set(pairs) - set(types)):
         listed = ", ".join(sorted(types)) or "none"
-        raise InvalidInput(f"--set {unknown[0]}", f"{effect.slug} has no property of that name. It has: {listed}")
+        raise sdk.InvalidInput(f"--set {unknown[0]}", f"{effect.slug} has no property of that name. It has: {listed}")
     return {name: _typed(name, text, types[name].type, types[name].choices or ()) for name, text in pairs.items()}
 
 
@@ -157,12 +166,12 @@ def _typed(name: str, text: str, kind: str, choices: Sequence[object]) -> Any:
             return _number(name, text, float)
         case "boolean":
             if text.lower() not in WORDS:
-                raise InvalidInput(f"--set {name}", f"{text!r} is neither true nor false")
+                raise sdk.InvalidInput(f"--set {name}", f"{text!r} is neither true nor false")
             return WORDS[text.lower()]
         case "choice":
             return next((each for each in choices if str(each) == text), text)
         case "image" | "video":
-            return text if as_video_id(text) is not None else Path(text)
+            return text if source.as_video_id(text) is not None else Path(text)
         case _:
             return text
 
@@ -171,7 +180,7 @@ def _number(name: str, text: str, kind: type[int] | type[float]) -> int | float:
     try:
         return kind(text)
     except ValueError:
-        raise InvalidInput(f"--set {name}", f"{text!r} is no {'whole ' if kind is int else ''}number") from None
+        raise sdk.InvalidInput(f"--set {name}", f"{text!r} is no {'whole ' if kind is int else ''}number") from None
 
 
 def _tell_made(job: Job, *, as_json: bool) -> None:

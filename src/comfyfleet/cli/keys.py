@@ -1,22 +1,31 @@
-"""`comfyfleet key`"""
+"""`comfyfleet keys`"""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 
-from comfyfleet import tenants
 from comfyfleet.cli.acting import record
+from comfyfleet.cli.choices import ScopeChoice
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, print_one, print_rows
 from comfyfleet.cli.running import in_house
-from comfyfleet.house import House
 from comfyfleet.kernel.ids import KeyId
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
-from comfyfleet.tenants import ApiKey, Scope, credentials
-from comfyfleet.tenants.credentials import NewKey
-from comfyfleet.tenants.model import SCOPES
 
-app = typer.Typer(no_args_is_help=True, help="API keys.")
+if TYPE_CHECKING:
+    from comfyfleet import tenants
+    from comfyfleet.house import House
+    from comfyfleet.tenants import ApiKey, credentials, model
+    from comfyfleet.tenants.credentials import NewKey
+else:
+    credentials = Late("comfyfleet.tenants.credentials")
+    model = Late("comfyfleet.tenants.model")
+    tenants = Late("comfyfleet.tenants")
+
+app = typer.Typer()
 
 COLUMNS = ["id", "name", "scopes", "revoked_at", "last_used_at"]
 Email = Annotated[str, typer.Argument(help="Email of the user the key acts for.")]
@@ -26,7 +35,7 @@ Email = Annotated[str, typer.Argument(help="Email of the user the key acts for."
 def create(
     email: Email,
     name: Annotated[str, typer.Option(help="What it is for.")] = "command line",
-    scope: Annotated[list[Scope] | None, typer.Option(help="Repeatable. Default: all the role allows.")] = None,
+    scope: Annotated[list[ScopeChoice] | None, typer.Option(help="Repeatable. Default: all the role allows.")] = None,
     expires_in_days: Annotated[float | None, typer.Option(min=0.001, max=3650, help="Default: never.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -35,7 +44,7 @@ def create(
     async def work(house: House) -> NewKey:
         async with house.control_tx() as tx:
             user = await tenants.find_user(tx, email)
-            scopes = frozenset(scope) if scope else SCOPES[user.role]
+            scopes = frozenset(map(tenants.Scope, scope)) if scope else model.SCOPES[user.role]
             lifetime_s = expires_in_days * 86_400 if expires_in_days is not None else None
             made = await credentials.create_key(tx, user, name=name, scopes=scopes, lifetime_s=lifetime_s)
             await record(house, tx, "key.create", made.key.id, email=email, scopes=sorted(scopes))

@@ -8,14 +8,14 @@ import typer
 
 from comfyfleet import __version__
 from comfyfleet.cli.errors import exit_code, print_error
-from comfyfleet.cli.groups import LateGroups
+from comfyfleet.cli.groups import AllGroups
 from comfyfleet.cli.output import AsJson
 from comfyfleet.kernel.errors import FleetError
 
 app = typer.Typer(
-    cls=LateGroups,
+    cls=AllGroups,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     help="Run ComfyUI as a fleet. Start with: comfyfleet up",
 )

@@ -1,24 +1,37 @@
-"""`comfyfleet dispatches list | show | graph | result | cancel | priority | retry`"""
+"""`comfyfleet dispatches list | show | show-graph | show-result | cancel | set-priority | retry`"""
 
-from typing import Annotated, Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
 
-from comfyfleet import audit, dispatch, fleet, jobs, tenants, workflows
-from comfyfleet.audit import Action
 from comfyfleet.cli.acting import os_user, record
+from comfyfleet.cli.choices import DispatchStatusChoice
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import Columns, ago, print_facts, print_table
-from comfyfleet.dispatch import Dispatch, DispatchDetail, DispatchFilter, DispatchStatus, ListedDispatch
-from comfyfleet.house import House
-from comfyfleet.jobs import Job
 from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
-from comfyfleet.upkeep import relay_submissions
 
-app = typer.Typer(no_args_is_help=True)
+if TYPE_CHECKING:
+    from comfyfleet import audit, dispatch, fleet, jobs, tenants, workflows
+    from comfyfleet.dispatch import Dispatch, DispatchDetail, ListedDispatch
+    from comfyfleet.house import House
+    from comfyfleet.jobs import Job
+    from comfyfleet.upkeep import relay_submissions
+else:
+    audit = Late("comfyfleet.audit")
+    dispatch = Late("comfyfleet.dispatch")
+    fleet = Late("comfyfleet.fleet")
+    jobs = Late("comfyfleet.jobs")
+    relay_submissions = Late("comfyfleet.upkeep.relay_submissions")
+    tenants = Late("comfyfleet.tenants")
+    workflows = Late("comfyfleet.workflows")
+
+app = typer.Typer()
 
 Id = Annotated[UUID, typer.Argument(metavar="ID", help="Id, as listed; the same as its job's.")]
 
@@ -45,7 +58,7 @@ ATTEMPTS: Columns = {
 
 @app.command("list")
 def list_all(
-    status: Annotated[DispatchStatus | None, typer.Option(help="Only in this state.")] = None,
+    status: Annotated[DispatchStatusChoice | None, typer.Option(help="Only in this state.")] = None,
     workflow: Annotated[str | None, typer.Option(help="Only of this workflow.")] = None,
     tenant: Annotated[str | None, typer.Option(help="Only of this tenant, by slug or id.")] = None,
     worker: Annotated[str | None, typer.Option(help="Only with this worker.")] = None,
@@ -56,8 +69,8 @@ def list_all(
 
     async def work(house: House) -> list[ListedDispatch]:
         async with house.control_tx(read_only=True) as tx:
-            wanted = DispatchFilter(
-                status=status,
+            wanted = dispatch.DispatchFilter(
+                status=dispatch.DispatchStatus(status) if status else None,
                 workflow_id=(await workflows.find_workflow(tx, workflow)).id if workflow else None,
                 tenant_id=(await tenants.find_tenant(tx, tenant)).id if tenant else None,
                 worker_id=(await fleet.get_worker(tx, worker)).id if worker else None,
@@ -86,8 +99,8 @@ def show(dispatch_id: Id, as_json: AsJson = False) -> None:
         _print(found)
 
 
-@app.command("graph")
-def graph(dispatch_id: Id) -> None:
+@app.command("show-graph")
+def show_graph(dispatch_id: Id) -> None:
     """Print the graph it runs or ran, as JSON that ComfyUI can open: every value in its place, files left open."""
 
     async def work(house: House) -> dict[str, Any]:
@@ -99,8 +112,8 @@ def graph(dispatch_id: Id) -> None:
     print_json(in_house(work)["workflow"])
 
 
-@app.command("result")
-def result(
+@app.command("show-result")
+def show_result(
     dispatch_id: Id,
     epoch: Annotated[int | None, typer.Option(min=0, help="Of this attempt; else of the last that has one.")] = None,
 ) -> None:
@@ -126,15 +139,15 @@ def cancel(dispatch_id: Id, as_json: AsJson = False) -> None:
             return found
 
     found = in_house(work)
-    told = found.status is DispatchStatus.LEASED
+    told = found.status is dispatch.DispatchStatus.LEASED
     sentence = (
         "Its worker is told with its next report or heartbeat." if told else f"Dispatch {found.id} is {found.status}."
     )
     print_one(found, as_json=as_json, sentence=sentence)
 
 
-@app.command("priority")
-def priority(
+@app.command("set-priority")
+def set_priority(
     dispatch_id: Id,
     value: Annotated[int, typer.Argument(metavar="PRIORITY", help="From -100 to 100; higher goes first.")],
     as_json: AsJson = False,
@@ -160,7 +173,7 @@ def retry(dispatch_id: Id, as_json: AsJson = False) -> None:
             found = await dispatch.require_dispatch(tx, DispatchId(dispatch_id))
         async with house.pool(found.pool).tenant_tx(found.tenant_id) as tenant:
             job = await jobs.retry_job(tenant, JobId(dispatch_id))
-            action = Action("dispatch.retry", str(dispatch_id), {"job_id": job.id})
+            action = audit.Action("dispatch.retry", str(dispatch_id), {"job_id": job.id})
             await audit.record_tenant_action(tenant, os_user(), action, signer=house.chain)
         await relay_submissions.tick(house, found.pool)
         return job

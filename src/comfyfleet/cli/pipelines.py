@@ -1,16 +1,24 @@
 """`comfyfleet pipelines …`: pipelines as YAML files that can be kept in git. Over the API."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from comfyfleet.cli.jobs import Url, a_client
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.tables import ago, print_facts, print_table
-from comfyfleet.client import InvalidInput, Pipeline
 
-app = typer.Typer(no_args_is_help=True, help="Pipelines: what runs make, step by step.")
+if TYPE_CHECKING:
+    from comfyfleet import client as sdk
+    from comfyfleet.client import Pipeline
+else:
+    sdk = Late("comfyfleet.client")
+
+app = typer.Typer()
 
 Name = Annotated[str, typer.Argument(help="Slug, or the id of one version.")]
 
@@ -34,7 +42,7 @@ def apply(
             return
         with a_client(url) as client:
             applied = client.pipelines.apply(written.said)
-    except InvalidInput as problem:
+    except sdk.InvalidInput as problem:
         raise written.locate(problem) from None
     made = applied.pipeline
     state = "is now" if applied.is_new else "is already"
@@ -52,7 +60,7 @@ def read_text(file: Path) -> str:
         line = content[: problem.start].count(b"\n") + 1
         raise InvalidFile(str(file), line, "pipeline", "is not UTF-8") from None
     except OSError as problem:
-        raise InvalidInput("file", f"{file} cannot be read: {problem.strerror}") from None
+        raise sdk.InvalidInput("file", f"{file} cannot be read: {problem.strerror}") from None
 
 
 @app.command("list")

@@ -1,13 +1,21 @@
 """How a command reaches the verbs: settings, a house, an event loop."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from comfyfleet.api.logs import configure_logs
-from comfyfleet.bootstrap import open_house, require_current_schema
-from comfyfleet.house import House
-from comfyfleet.settings import load_settings
+from comfyfleet.cli.late import Late
+
+if TYPE_CHECKING:
+    from comfyfleet import bootstrap, settings
+    from comfyfleet.api import logs
+    from comfyfleet.house import House
+else:
+    bootstrap = Late("comfyfleet.bootstrap")
+    logs = Late("comfyfleet.api.logs")
+    settings = Late("comfyfleet.settings")
 
 T = TypeVar("T")
 
@@ -17,13 +25,13 @@ def in_house(work: Callable[[House], Awaitable[T]], *, any_schema: bool = False)
 
     Only what brings a schema along makes a house where there is none: a command in the wrong folder says so.
     """
-    settings = load_settings()
-    configure_logs(settings.log_format, "warning")
+    loaded = settings.load_settings()
+    logs.configure_logs(loaded.log_format, "warning")
 
     async def opened() -> T:
-        async with open_house(settings, makes_home=any_schema) as house:
+        async with bootstrap.open_house(loaded, makes_home=any_schema) as house:
             if not any_schema:
-                await require_current_schema(house)
+                await bootstrap.require_current_schema(house)
             return await work(house)
 
     return asyncio.run(opened())

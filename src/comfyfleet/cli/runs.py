@@ -1,22 +1,30 @@
 """`comfyfleet runs …`: start runs of pipelines, watch them, decide, keep the winners. Over the API."""
 
+from __future__ import annotations
+
 import asyncio
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from comfyfleet.cli.jobs import ROWS_MAX, Url, a_client
 from comfyfleet.cli.jobs_run import require_folder
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, console, plain, print_json, print_one
 from comfyfleet.cli.runs_screen import print_run, watch_run
 from comfyfleet.cli.runs_values import parse_variables
 from comfyfleet.cli.tables import ago, print_table
-from comfyfleet.client import AsyncClient, Candidate, Client, InvalidInput, Run
 from comfyfleet.kernel.errors import IllegalMove
 
-app = typer.Typer(no_args_is_help=True, help="Runs of pipelines: start them, watch, approve, vote, keep the winners.")
+if TYPE_CHECKING:
+    from comfyfleet import client as sdk
+    from comfyfleet.client import Candidate, Client, Run
+else:
+    sdk = Late("comfyfleet.client")
+
+app = typer.Typer()
 
 RunId = Annotated[str, typer.Argument(help="Id of the run.")]
 CandidateId = Annotated[str, typer.Argument(help="Id of the candidate.")]
@@ -136,7 +144,8 @@ def _rests(run: Run) -> str:
             reason = (run.status_reason or "").split(": ", 1)[-1]
             return f"It is paused: {reason} It goes on by itself once that is put right."
         case "paused":
-            return f"It is paused ({run.status_reason}). comfyfleet runs budget or resume {run.id}"
+            more = f"comfyfleet runs set-budget {run.id}, comfyfleet runs resume {run.id}"
+            return f"It is paused ({run.status_reason}). To go on: {more}"
         case "completed":
             return f"Completed, for {run.tokens_spent} tokens. Keep it: comfyfleet runs export {run.id} out"
         case _:
@@ -163,7 +172,7 @@ def approve(
 def _require_step(run: Run, step: int) -> None:
     """Said here: the server counts from 0."""
     if step > len(run.steps):
-        raise InvalidInput("STEP", f"must be from 1 to {len(run.steps)}: so many steps has this run")
+        raise sdk.InvalidInput("STEP", f"must be from 1 to {len(run.steps)}: so many steps has this run")
 
 
 @app.command("reopen")
@@ -186,7 +195,7 @@ def vote(
 ) -> None:
     """A against B. Without --winner and --loser, you are shown pairs until you have enough."""
     if (winner is None) != (loser is None):
-        raise InvalidInput("--winner", "goes with --loser")
+        raise sdk.InvalidInput("--winner", "goes with --loser")
     with a_client(url) as client:
         _require_step(client.runs.read(run_id), step)
         if winner is not None and loser is not None:
@@ -267,8 +276,8 @@ def stop(run_id: RunId, url: Url = None, as_json: AsJson = False) -> None:
         print_one(client.runs.stop(run_id), as_json=as_json, sentence="Stopped.")
 
 
-@app.command("budget")
-def budget(
+@app.command("set-budget")
+def set_budget(
     run_id: RunId,
     tokens_max: Annotated[int | None, typer.Option(help="New limit in tokens.")] = None,
     jobs_max: Annotated[int | None, typer.Option(help="New limit in jobs.")] = None,
@@ -282,7 +291,7 @@ def budget(
     print_one(run, as_json=as_json, sentence=f"The run is {run.status}.")
 
 
-@app.command("jobs")
+@app.command("list-jobs")
 def list_jobs(
     run_id: RunId,
     state: Annotated[str | None, typer.Option(help="in_flight, done, failed, retried or cancelled.")] = None,
@@ -323,7 +332,7 @@ def retry(
         for each in client.runs.jobs(run_id, state="failed") if job_id is None else ():
             try:
                 made[each.job_id] = client.runs.retry(run_id, each.job_id)
-            except (InvalidInput, IllegalMove) as problem:
+            except (sdk.InvalidInput, IllegalMove) as problem:
                 # Its place may have been filled since: that is no reason to leave the others.
                 refused[each.job_id] = problem.message
     if as_json:
@@ -349,7 +358,7 @@ def export(
     from comfyfleet.cli.runs_export import Exported, export_run
 
     async def exported() -> Exported:
-        async with AsyncClient(url) as fleet:
+        async with sdk.AsyncClient(url) as fleet:
             return await export_run(fleet, run_id, folder, top=top)
 
     done = asyncio.run(exported())
@@ -381,4 +390,4 @@ def read_approval(words: str) -> dict[str, Any]:
         return {"kind": words}
     if words in SCORERS:
         return {"kind": "scorer", "scorer": words}
-    raise InvalidInput("--approve", f"{words!r} is none of person, all, votes:N, {', '.join(SCORERS)}")
+    raise sdk.InvalidInput("--approve", f"{words!r} is none of person, all, votes:N, {', '.join(SCORERS)}")

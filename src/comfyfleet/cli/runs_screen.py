@@ -1,8 +1,11 @@
 """A run as it is seen: a bar for each step, and the best of its tree."""
 
+from __future__ import annotations
+
 import time
 from collections import defaultdict
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console, Group
@@ -13,7 +16,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from comfyfleet.cli.output import console
-from comfyfleet.client import Candidate, Client, Run, RunStep
+
+if TYPE_CHECKING:
+    from comfyfleet.client import Candidate, Client, Run, RunStep
 
 LOOK_EVERY_S = 1.0
 # Of each step the best so many: a tree of a thousand is for the contact sheet.

@@ -1,22 +1,28 @@
 """`comfyfleet settlements`"""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 
 from comfyfleet.cli.acting import record
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import ago, print_table
-from comfyfleet.dispatch.settlements import Settlement, list_parked, replay_parked
-from comfyfleet.house import House
 from comfyfleet.kernel.ids import SettlementId
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
-app = typer.Typer(
-    no_args_is_help=True, help="Settlements that could not be applied, and were set aside for somebody to look at."
-)
+if TYPE_CHECKING:
+    from comfyfleet.dispatch import settlements
+    from comfyfleet.dispatch.settlements import Settlement
+    from comfyfleet.house import House
+else:
+    settlements = Late("comfyfleet.dispatch.settlements")
+
+app = typer.Typer()
 
 BECAUSE_CHARS = 80
 
@@ -27,7 +33,7 @@ def list_all(as_json: AsJson = False) -> None:
 
     async def work(house: House) -> list[Settlement]:
         async with house.control_tx(read_only=True) as tx:
-            return (await list_parked(tx, PageRequest(rows=PAGE_ROWS_MAX))).rows
+            return (await settlements.list_parked(tx, PageRequest(rows=PAGE_ROWS_MAX))).rows
 
     found = in_house(work)
     if as_json:
@@ -53,7 +59,7 @@ def replay(
 
     async def work(house: House) -> None:
         async with house.control_tx() as tx:
-            await replay_parked(tx, SettlementId(settlement_id))
+            await settlements.replay_parked(tx, SettlementId(settlement_id))
             await record(house, tx, "settlement.replay", settlement_id)
 
     in_house(work)

@@ -1,14 +1,23 @@
 """`comfyfleet workers show`: all that is known of one worker."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from comfyfleet import dispatch, fleet
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.tables import Columns, ago, print_facts, print_table, short
-from comfyfleet.dispatch import Attempt, DispatchFilter, DispatchStatus, ListedBlock, ListedDispatch
-from comfyfleet.fleet import WorkerDetail
-from comfyfleet.house import House
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
+
+if TYPE_CHECKING:
+    from comfyfleet import dispatch, fleet
+    from comfyfleet.dispatch import Attempt, ListedBlock, ListedDispatch
+    from comfyfleet.fleet import WorkerDetail
+    from comfyfleet.house import House
+else:
+    dispatch = Late("comfyfleet.dispatch")
+    fleet = Late("comfyfleet.fleet")
 
 ALL = PageRequest(rows=PAGE_ROWS_MAX)
 
@@ -52,7 +61,7 @@ async def read_worker(house: House, name: str) -> ShownWorker:
     async with house.control_tx(read_only=True) as tx:
         detail = await fleet.show_worker(tx, name)
         row_id = detail.worker.id
-        wanted = DispatchFilter(status=DispatchStatus.LEASED, worker_id=row_id)
+        wanted = dispatch.DispatchFilter(status=dispatch.DispatchStatus.LEASED, worker_id=row_id)
         leases = (await dispatch.list_dispatches(tx, ALL, wanted)).rows
         blocks = (await dispatch.list_blocks(tx, ALL, worker_id=row_id)).rows
         return ShownWorker(detail, leases, blocks, await dispatch.attempts_of_worker(tx, row_id))

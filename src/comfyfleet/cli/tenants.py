@@ -1,20 +1,29 @@
-"""`comfyfleet tenant`"""
+"""`comfyfleet tenants`"""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comfyfleet import tenants
 from comfyfleet.cli.acting import record
-from comfyfleet.cli.output import AsJson, print_one, print_rows
+from comfyfleet.cli.late import Late
+from comfyfleet.cli.output import AsJson, plain, print_json, print_one, print_rows
 from comfyfleet.cli.running import in_house
-from comfyfleet.house import House
+from comfyfleet.cli.tables import print_facts
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
-from comfyfleet.tenants import Tenant
-from comfyfleet.tenants.lifecycle import TenantEvent
 
-app = typer.Typer(no_args_is_help=True, help="Tenants: who shares this installation.")
+if TYPE_CHECKING:
+    from comfyfleet import tenants
+    from comfyfleet.house import House
+    from comfyfleet.tenants import Tenant, lifecycle
+    from comfyfleet.tenants.lifecycle import TenantEvent
+else:
+    lifecycle = Late("comfyfleet.tenants.lifecycle")
+    tenants = Late("comfyfleet.tenants")
+
+app = typer.Typer()
 
 COLUMNS = ["id", "slug", "pool", "weight", "status"]
 SlugOrId = Annotated[str, typer.Argument(help="Slug or id.")]
@@ -61,16 +70,31 @@ def list_all(as_json: AsJson = False) -> None:
     print_rows("Tenants", in_house(work), COLUMNS, as_json=as_json)
 
 
+@app.command("show")
+def show(tenant: SlugOrId, as_json: AsJson = False) -> None:
+    """One tenant."""
+
+    async def work(house: House) -> Tenant:
+        async with house.control_tx(read_only=True) as tx:
+            return await tenants.find_tenant(tx, tenant)
+
+    found = in_house(work)
+    if as_json:
+        print_json(plain(found))
+    else:
+        print_facts(plain(found))
+
+
 @app.command("suspend")
 def suspend(tenant: SlugOrId, as_json: AsJson = False) -> None:
     """Let a tenant read, and no longer create."""
-    _move(tenant, TenantEvent.SUSPEND, as_json=as_json)
+    _move(tenant, lifecycle.TenantEvent.SUSPEND, as_json=as_json)
 
 
 @app.command("resume")
 def resume(tenant: SlugOrId, as_json: AsJson = False) -> None:
     """End a suspension."""
-    _move(tenant, TenantEvent.RESUME, as_json=as_json)
+    _move(tenant, lifecycle.TenantEvent.RESUME, as_json=as_json)
 
 
 @app.command("limit-priority")

@@ -1,23 +1,32 @@
-"""`comfyfleet user`"""
+"""`comfyfleet users`"""
+
+from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comfyfleet import tenants
 from comfyfleet.cli.acting import record
+from comfyfleet.cli.choices import RoleChoice
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, print_one, print_rows
 from comfyfleet.cli.running import in_house
-from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 from comfyfleet.kernel.secret import Secret
-from comfyfleet.settings import load_settings
-from comfyfleet.tenants import Role, User, credentials
 
-app = typer.Typer(no_args_is_help=True, help="Users of tenants, and operators of the installation.")
+if TYPE_CHECKING:
+    from comfyfleet import settings, tenants
+    from comfyfleet.house import House
+    from comfyfleet.tenants import User, credentials
+else:
+    credentials = Late("comfyfleet.tenants.credentials")
+    settings = Late("comfyfleet.settings")
+    tenants = Late("comfyfleet.tenants")
+
+app = typer.Typer()
 
 COLUMNS = ["id", "email", "role", "status"]
 Email = Annotated[str, typer.Argument(help="Email address.")]
@@ -28,12 +37,12 @@ PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the 
 def create(
     email: Email,
     tenant: Annotated[str | None, typer.Option(help="Slug or id; none for an operator.")] = None,
-    role: Annotated[Role, typer.Option(help="What the user may do.")] = Role.MEMBER,
+    role: Annotated[RoleChoice, typer.Option(help="What the user may do.")] = "member",
     password_stdin: PasswordStdin = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a user. Without a password a one-time link is printed by which the user chooses one."""
-    invite_ttl_s = load_settings().invite_ttl_s
+    invite_ttl_s = settings.load_settings().invite_ttl_s
     password = _read_password() if password_stdin else None
 
     async def work(house: House) -> tuple[User, str | None]:
@@ -41,7 +50,7 @@ def create(
         async with house.control_tx() as tx:
             tenant_id = (await tenants.find_tenant(tx, tenant)).id if tenant else None
             user = await tenants.create_user(
-                tx, email=email, role=role, tenant_id=tenant_id, password_hash=password_hash
+                tx, email=email, role=tenants.Role(role), tenant_id=tenant_id, password_hash=password_hash
             )
             link = None if password else await credentials.make_link(tx, user, ttl_s=invite_ttl_s)
             await record(house, tx, "user.create", user.id, email=user.email, role=role, tenant_id=tenant_id)
@@ -67,8 +76,8 @@ def list_all(
     print_rows("Users", in_house(work), COLUMNS, as_json=as_json)
 
 
-@app.command("passwd")
-def passwd(email: Email, password_stdin: PasswordStdin = False, as_json: AsJson = False) -> None:
+@app.command("set-password")
+def set_password(email: Email, password_stdin: PasswordStdin = False, as_json: AsJson = False) -> None:
     """Set a password (asked for, twice). All of the user's sessions end."""
     password = _read_password() if password_stdin else _ask_password()
 
@@ -84,10 +93,10 @@ def passwd(email: Email, password_stdin: PasswordStdin = False, as_json: AsJson 
     print_one(user, as_json=as_json, sentence=f"{user.email} has a new password; all sessions ended.")
 
 
-@app.command("reset-link")
-def reset_link(email: Email, as_json: AsJson = False) -> None:
+@app.command("create-link")
+def create_link(email: Email, as_json: AsJson = False) -> None:
     """Print a one-time link by which the user chooses a new password."""
-    ttl_s = load_settings().password_reset_ttl_s
+    ttl_s = settings.load_settings().password_reset_ttl_s
 
     async def work(house: House) -> tuple[User, str]:
         async with house.control_tx() as tx:

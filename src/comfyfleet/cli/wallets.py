@@ -1,21 +1,29 @@
-"""`comfyfleet wallet`"""
+"""`comfyfleet wallets`"""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comfyfleet import ledger, tenants
 from comfyfleet.cli.acting import os_user
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import Columns, print_table
-from comfyfleet.house import House
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
-from comfyfleet.ledger import Receipt, Tokens, Transaction, Wallet
-from comfyfleet.tenants import Tenant, User
 
-app = typer.Typer(no_args_is_help=True, help="Token wallets.")
+if TYPE_CHECKING:
+    from comfyfleet import ledger, tenants
+    from comfyfleet.house import House
+    from comfyfleet.ledger import Receipt, Transaction, Wallet
+    from comfyfleet.tenants import Tenant, User
+else:
+    ledger = Late("comfyfleet.ledger")
+    tenants = Late("comfyfleet.tenants")
+
+app = typer.Typer()
 
 COLUMNS: Columns = {
     "at": lambda each: f"{each.created_at:%Y-%m-%d %H:%M}",
@@ -59,7 +67,7 @@ def credit(
             receipt = await ledger.credit_on_record(
                 tx,
                 user.id,
-                Tokens(amount),
+                ledger.Tokens(amount),
                 provider_transaction_id=provider_transaction_id,
                 actor=os_user(),
                 signer=house.chain,

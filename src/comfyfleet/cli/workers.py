@@ -1,23 +1,32 @@
 """`comfyfleet workers`"""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from comfyfleet import dispatch, fleet
 from comfyfleet.cli.acting import record
+from comfyfleet.cli.choices import WorkerStatusChoice
 from comfyfleet.cli.fleets import find
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.show_worker import print_worker, read_worker
 from comfyfleet.cli.tables import ago, print_table
-from comfyfleet.fleet import ListedWorker, WorkerEvent, WorkerFilter, WorkerStatus
-from comfyfleet.house import House
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 from comfyfleet.kernel.secret import Secret
 
-app = typer.Typer(no_args_is_help=True, help="Workers: they register themselves; here you look, drain and shut out.")
+if TYPE_CHECKING:
+    from comfyfleet import dispatch, fleet
+    from comfyfleet.fleet import ListedWorker, WorkerEvent
+    from comfyfleet.house import House
+else:
+    dispatch = Late("comfyfleet.dispatch")
+    fleet = Late("comfyfleet.fleet")
+
+app = typer.Typer()
 
 Name = Annotated[str, typer.Argument(metavar="WORKER", help="As the worker calls itself.")]
 
@@ -30,7 +39,7 @@ class Revoked:
 
 @app.command("list")
 def list_all(
-    status: Annotated[WorkerStatus | None, typer.Option(help="Only in this state.")] = None,
+    status: Annotated[WorkerStatusChoice | None, typer.Option(help="Only in this state.")] = None,
     of_fleet: Annotated[
         str | None, typer.Option("--fleet", help="Only of this fleet, such as video/production.")
     ] = None,
@@ -41,7 +50,7 @@ def list_all(
     async def work(house: House) -> list[ListedWorker]:
         async with house.control_tx(read_only=True) as tx:
             fleet_id = (await find(tx, of_fleet)).id if of_fleet else None
-            wanted = WorkerFilter(status, fleet_id)
+            wanted = fleet.WorkerFilter(fleet.WorkerStatus(status) if status else None, fleet_id)
             return (await fleet.list_workers(tx, PageRequest(rows=PAGE_ROWS_MAX), wanted)).rows
 
     found = in_house(work)
@@ -71,14 +80,20 @@ def show(name: Name, as_json: AsJson = False) -> None:
 
 @app.command("approve")
 def approve(name: Name, as_json: AsJson = False) -> None:
-    """Let a worker take work; also ends a drain, and pardons one that was revoked."""
-    _move(name, WorkerEvent.APPROVE, as_json=as_json)
+    """Let a worker take work; one that was revoked may register again."""
+    _move(name, fleet.WorkerEvent.APPROVE, as_json=as_json)
 
 
 @app.command("drain")
 def drain(name: Name, as_json: AsJson = False) -> None:
     """Let a worker finish what it holds, and give it nothing new."""
-    _move(name, WorkerEvent.DRAIN, as_json=as_json)
+    _move(name, fleet.WorkerEvent.DRAIN, as_json=as_json)
+
+
+@app.command("undrain")
+def undrain(name: Name, as_json: AsJson = False) -> None:
+    """End a drain: the worker takes work again."""
+    _move(name, fleet.WorkerEvent.APPROVE, as_json=as_json)
 
 
 @app.command("revoke")
@@ -87,7 +102,7 @@ def revoke(name: Name, as_json: AsJson = False) -> None:
 
     async def work(house: House) -> Revoked:
         async with house.control_tx() as tx:
-            worker = await fleet.move_worker(tx, name, WorkerEvent.REVOKE)
+            worker = await fleet.move_worker(tx, name, fleet.WorkerEvent.REVOKE)
             returned = await dispatch.return_leases(tx, worker.id, "revoked")
             shown = (await fleet.show_worker(tx, name)).worker
             await record(house, tx, "worker.revoke", name, leases_returned=len(returned))
@@ -125,5 +140,5 @@ def _move(name: str, event: WorkerEvent, *, as_json: bool) -> None:
         return shown
 
     worker = in_house(work)
-    rest = f" Leases it still holds: {worker.open_leases}." if event is WorkerEvent.DRAIN else ""
+    rest = f" Leases it still holds: {worker.open_leases}." if event is fleet.WorkerEvent.DRAIN else ""
     print_one(worker, as_json=as_json, sentence=f"Worker {name} is {worker.status}.{rest}")

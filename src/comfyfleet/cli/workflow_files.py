@@ -1,23 +1,30 @@
 """Graphs and properties from files, and the question whether the properties are the right ones."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from comfyfleet import workflows
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.tables import print_table
 from comfyfleet.kernel.errors import InvalidInput
-from comfyfleet.workflows import GRAPH_BYTES_MAX, Property
-from comfyfleet.workflows.check_places import check_places
+
+if TYPE_CHECKING:
+    from comfyfleet import workflows
+    from comfyfleet.workflows import Property, check_places
+else:
+    check_places = Late("comfyfleet.workflows.check_places")
+    workflows = Late("comfyfleet.workflows")
 
 SHOWN_CHARS = 40
 
 
 def read_graph_file(path: Path) -> tuple[bytes, dict[str, Any]]:
-    return workflows.read_graph_text(read_bytes("graph", path, bytes_max=GRAPH_BYTES_MAX))
+    return workflows.read_graph_text(read_bytes("graph", path, bytes_max=workflows.GRAPH_BYTES_MAX))
 
 
 def agreed(
@@ -75,7 +82,7 @@ def _asked_output(graph: Mapping[str, Any]) -> str:
 
 def read_properties_file(path: Path) -> tuple[Property, ...]:
     try:
-        said = json.loads(read_bytes("properties", path, bytes_max=GRAPH_BYTES_MAX))
+        said = json.loads(read_bytes("properties", path, bytes_max=workflows.GRAPH_BYTES_MAX))
     except (ValueError, RecursionError):
         raise InvalidInput("properties", f"{path} is not JSON") from None
     if not isinstance(said, list) or not all(isinstance(each, dict) for each in said):
@@ -125,7 +132,7 @@ def _short(value: object) -> str | None:
 
 def _fit(graph: Mapping[str, Any], properties: Sequence[Property]) -> bool:
     try:
-        check_places(graph, properties)
+        check_places.check_places(graph, properties)
     except InvalidInput:
         return False
     return True

@@ -1,26 +1,34 @@
 """`comfyfleet workflows`"""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from comfyfleet import workflows
 from comfyfleet.cli.acting import record
+from comfyfleet.cli.choices import ProviderChoice
+from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import ago, print_facts, print_table, short
 from comfyfleet.cli.workflow_files import agreed, agreed_output, print_properties, read_graph_file
-from comfyfleet.db import ControlTx
-from comfyfleet.dispatch import Provider
-from comfyfleet.house import House
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
-from comfyfleet.workflows import Version, Workflow
-from comfyfleet.workflows.publish import Record
 
-app = typer.Typer(no_args_is_help=True, help="Workflows: registered ComfyUI graphs.")
+if TYPE_CHECKING:
+    from comfyfleet import dispatch, workflows
+    from comfyfleet.db import ControlTx
+    from comfyfleet.house import House
+    from comfyfleet.workflows import Version, Workflow
+    from comfyfleet.workflows.publish import Record
+else:
+    dispatch = Late("comfyfleet.dispatch")
+    workflows = Late("comfyfleet.workflows")
+
+app = typer.Typer()
 
 Slug = Annotated[str, typer.Argument(help="Short name, such as face-swap.")]
 GraphFile = Annotated[Path, typer.Argument(help="File written by ComfyUI's 'Export (API)'.")]
@@ -35,7 +43,7 @@ OutputNode = Annotated[
 StructureHash = Annotated[str | None, typer.Option(help="Default: made from the graph.")]
 RunDeadline = Annotated[int | None, typer.Option(min=1, help="Default: the setting of that name.")]
 ExpectedS = Annotated[float | None, typer.Option(min=0.001, help="Expected seconds on a GPU. Default: 1.")]
-ProviderOption = Annotated[Provider | None, typer.Option(help="Where it may run. Default: self_hosted.")]
+ProviderOption = Annotated[ProviderChoice | None, typer.Option(help="Where it may run. Default: self_hosted.")]
 VramGb = Annotated[float | None, typer.Option(min=0, help="GPU memory that a server must have.")]
 NewVersionFlag = Annotated[
     bool,
@@ -70,8 +78,8 @@ def list_all(as_json: AsJson = False) -> None:
     print_table("Workflows", found, columns)
 
 
-@app.command("add")
-def add(
+@app.command("create")
+def create(
     slug: Slug,
     graph: GraphFile,
     name: Annotated[str | None, typer.Option(help="Full name. Default: the slug.")] = None,
@@ -101,7 +109,7 @@ def add(
         output_node=output,
         structure_hash=structure_hash,
         vram_gb=kept["vram_gb"] if vram_gb is None else vram_gb,
-        provider=provider.value if provider else kept["provider"],
+        provider=provider if provider else kept["provider"],
         expected_s=expected_s or kept["expected_s"],
         run_deadline_s=run_deadline_s or kept["run_deadline_s"],
         note=note,
@@ -125,7 +133,12 @@ def add(
 def _kept(before: Version | None) -> dict[str, Any]:
     """What holds where nothing is said: as the version in force has it. A new graph does not move to another home."""
     if before is None:
-        return {"provider": Provider.SELF_HOSTED.value, "expected_s": 1.0, "run_deadline_s": None, "vram_gb": None}
+        return {
+            "provider": dispatch.Provider.SELF_HOSTED.value,
+            "expected_s": 1.0,
+            "run_deadline_s": None,
+            "vram_gb": None,
+        }
     return {
         "provider": before.provider,
         "expected_s": before.expected_s,
@@ -158,8 +171,8 @@ def show(slug: Slug, version: VersionOption = None, as_json: AsJson = False) -> 
     print_properties(shown.properties)
 
 
-@app.command("versions")
-def versions(slug: Slug, as_json: AsJson = False) -> None:
+@app.command("list-versions")
+def list_versions(slug: Slug, as_json: AsJson = False) -> None:
     """The newest hundred versions."""
 
     async def work(house: House) -> tuple[Workflow, list[Version]]:
@@ -198,7 +211,7 @@ def use(slug: Slug, version: Annotated[int, typer.Argument(min=1, max=2**31 - 1)
 
 @app.command("export-properties")
 def export_properties(slug: Slug, version: VersionOption = None) -> None:
-    """Print the properties as JSON: edit them, and give them to `add --properties`."""
+    """Print the properties as JSON: edit them, and give them to `create --properties`."""
     _, shown = in_house(_reading(slug, version))
     typer.echo(json.dumps([each.as_json() for each in shown.properties], indent=2, ensure_ascii=False))
 

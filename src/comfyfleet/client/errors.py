@@ -44,7 +44,7 @@ class KeyMissing(Unauthenticated):
     """There is no key to ask the API with."""
 
     code = "api_key_missing"
-    text = "Set COMFYFLEET_API_KEY to a key (comfyfleet key create EMAIL), or pass key=…"
+    text = "Set COMFYFLEET_API_KEY to a key (comfyfleet keys create EMAIL), or pass key=…"
 
 
 class ApiUnreachable(Unavailable):

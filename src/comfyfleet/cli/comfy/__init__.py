@@ -5,7 +5,7 @@ import typer
 from comfyfleet.cli.comfy.inspect import inspect
 from comfyfleet.cli.comfy.on_servers import doctor, run
 
-app = typer.Typer(no_args_is_help=True, help="ComfyUI servers and workflows, without a fleet.")
+app = typer.Typer()
 
 
 @app.callback()

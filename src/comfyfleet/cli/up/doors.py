@@ -34,7 +34,7 @@ def _link(passes: Passes, email: str) -> str:
 
 
 async def _ensure_login(house: House, actor: Actor) -> None:
-    """A session needs a user who has a password; the one that is set here nobody knows. `comfyfleet user passwd`
+    """A session needs a user who has a password; the one that is set here nobody knows. `comfyfleet users set-password`
     sets another."""
     async with house.control_tx(read_only=True) as tx:
         login = await credentials.find_login(tx, OPERATOR_EMAIL)

@@ -14,7 +14,7 @@ export function BudgetDialog({ run }: { run: RunView }) {
   if (run.status === "stopped") return null;
   return (
     <>
-      <Button variant={run.status_reason?.startsWith("budget") ? "filled" : "default"} onClick={open}>Budget</Button>
+      <Button variant={run.status_reason?.startsWith("budget") ? "filled" : "default"} onClick={open}>Set budget</Button>
       <Modal opened={opened} onClose={close} title="Budget of this run">{opened && <Form run={run} close={close} />}</Modal>
     </>
   );

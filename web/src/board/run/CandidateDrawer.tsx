@@ -87,7 +87,7 @@ function Replay({ leaf }: { leaf: LeafView }) {
   if (replay.data) return <Text size="sm">Being made again: <Anchor component={Link} to={`/jobs/${replay.data.id}`}>see the job</Anchor></Text>;
   return (
     <>
-      <Button variant="default" loading={replay.isPending} onClick={() => replay.mutate()}>Make it again</Button>
+      <Button variant="default" loading={replay.isPending} onClick={() => replay.mutate()}>Replay</Button>
       {replay.isError && <OrderProblem problem={replay.error} again={() => replay.mutate()} />}
     </>
   );

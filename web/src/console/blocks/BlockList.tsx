@@ -22,9 +22,9 @@ const COLUMNS: Column<BlockView>[] = [
     name: "",
     end: true,
     cell: (row) => row.worker !== null && (
-      <ConfirmAction size="compact-sm" label="Lift" question="Let it through again?" confirm="Lift"
+      <ConfirmAction size="compact-sm" label="Clear" question="Clear this block?" confirm="Clear"
         text={`${row.worker} gets ${row.workflow ?? "this structure"} again from its next poll on, and its failures are forgotten. If it fails again, it is blocked again.`}
-        act={then(() => adminClearBlock({ path: { worker_id: row.worker ?? "", structure_hash: row.structure_hash }, throwOnError: true }))} done="The block is lifted." />
+        act={then(() => adminClearBlock({ path: { worker_id: row.worker ?? "", structure_hash: row.structure_hash }, throwOnError: true }))} done="The block is cleared." />
     ),
   },
 ];

@@ -33,7 +33,7 @@ export function NewEffectPage() {
         <TextInput label="Slug" description="Its name in the API; it stays." value={slug} onChange={(event) => setSlug(event.currentTarget.value)} required />
       </EffectForm>
       {make.isError && <Problem problem={make.error} />}
-      <Group><Button loading={make.isPending} disabled={!draft.name || !slug || !draft.workflow || priceProblem(draft) !== null} onClick={() => make.mutate()}>Make the effect</Button></Group>
+      <Group><Button loading={make.isPending} disabled={!draft.name || !slug || !draft.workflow || priceProblem(draft) !== null} onClick={() => make.mutate()}>Create effect</Button></Group>
     </Stack>
   );
 }

@@ -37,7 +37,7 @@ function Fleet({ fleet }: { fleet: FleetDetailView }) {
       name: "",
       end: true,
       cell: (row) => row.is_active
-        ? <Act size="compact-sm" label="Take away" act={assign(row.workflow, false)} done={`Workers of this fleet get no ${row.workflow} any more.`} undo={assign(row.workflow, true)} />
+        ? <Act size="compact-sm" label="Unassign" act={assign(row.workflow, false)} done={`Workers of this fleet get no ${row.workflow} any more.`} undo={assign(row.workflow, true)} />
         : <Act size="compact-sm" label="Assign" act={assign(row.workflow, true)} done={`Workers of this fleet may run ${row.workflow}.`} undo={assign(row.workflow, false)} />,
     },
   ];

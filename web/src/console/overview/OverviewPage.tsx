@@ -36,7 +36,7 @@ function Overview({ found }: { found: OverviewView }) {
       <Headlines found={found} />
       {found.parked_settlements > 0 && (
         <Alert color="red" variant="light" icon={<IconAlertTriangle size={18} />}>
-          {numberText(found.parked_settlements)} settlements could not be applied and were set aside. Run <code className="mono">comfyfleet settlements</code> to see why.
+          {numberText(found.parked_settlements)} settlements could not be applied and were set aside. Run <code className="mono">comfyfleet settlements list</code> to see why.
         </Alert>
       )}
       {empty && (

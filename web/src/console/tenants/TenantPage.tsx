@@ -97,7 +97,7 @@ function Tenant({ tenant }: { tenant: TenantView }) {
 function NewLink({ tenant, user, handOn }: { tenant: TenantView; user: UserView; handOn: (made: InviteView) => void }) {
   const renew = async () => handOn((await adminRenewTenantUserLink({ path: { tenant_id: tenant.id, user_id: user.id }, throwOnError: true })).data);
   return (
-    <ConfirmAction size="compact-sm" label="New link" aria-label={`New link for ${user.email}`} question={`A new link for ${user.email}?`}
+    <ConfirmAction size="compact-sm" label="Create link" aria-label={`Create link for ${user.email}`} question={`A new link for ${user.email}?`}
       text={user.status === "invited" ? "The invitation that was sent before stops working." : "By it they choose another password; until then theirs stays. Older links stop working."}
       act={then(renew)} done={`Older links of ${user.email} are dead.`} />
   );

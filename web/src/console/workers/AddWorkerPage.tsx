@@ -70,7 +70,7 @@ function SecretStep({ secret, keep }: { secret: string | null; keep: (secret: st
   return (
     <Stack gap="sm" align="start">
       <Text size="sm" className="quiet">If you have one, paste it into the line below. Otherwise make one: only its hash is kept.</Text>
-      <Button variant="default" loading={make.isPending} onClick={() => make.mutate()}>Make a secret</Button>
+      <Button variant="default" loading={make.isPending} onClick={() => make.mutate()}>Create secret</Button>
       {make.isError && <Problem problem={make.error} />}
     </Stack>
   );

@@ -21,7 +21,7 @@ export function WorkerActions({ worker }: { worker: WorkerView }) {
     <Group gap="xs">
       {worker.status === "pending" && <Act label="Approve" variant="filled" act={approve} done={`${worker.worker_id} may take work.`} />}
       {drained && <Act label="Undrain" variant="filled" act={approve} done={`${worker.worker_id} takes work again.`} undo={drain} />}
-      {(worker.status === "revoked" || (worker.status === "gone" && !drained)) && <Act label={worker.status === "revoked" ? "Pardon" : "Approve"} act={approve} done={`${worker.worker_id} may register again.`} />}
+      {(worker.status === "revoked" || (worker.status === "gone" && !drained)) && <Act label={worker.status === "revoked" ? "Approve" : "Approve"} act={approve} done={`${worker.worker_id} may register again.`} />}
       {worker.status === "approved" && <Act label="Drain" act={drain} done={`${worker.worker_id} gets nothing new.`} undo={approve} />}
       {worker.status !== "revoked" && (
         <ConfirmAction

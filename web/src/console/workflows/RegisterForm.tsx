@@ -79,7 +79,7 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
         {problems.map((each) => <Alert key={each} color="red" variant="light">{each}</Alert>)}
         {register.isError && <Problem problem={register.error} />}
         <Group>
-          <Button loading={register.isPending} disabled={!slug || problems.length > 0 || (asksOutput && !output)} onClick={() => register.mutate(before)}>{of ? "Put it in force" : "Register"}</Button>
+          <Button loading={register.isPending} disabled={!slug || problems.length > 0 || (asksOutput && !output)} onClick={() => register.mutate(before)}>{of ? "Use this version" : "Create workflow"}</Button>
           <Button variant="subtle" color="gray" onClick={again}>Another graph</Button>
         </Group>
       </Stack>

@@ -92,7 +92,7 @@ function Versions({ slug }: { slug: string }) {
     { name: "Note", cell: (row) => row.note || "–" },
     { name: "Size", end: true, cell: (row) => bytesText(row.graph_bytes) },
     { name: "Made", cell: (row) => <Ago at={row.created_at} /> },
-    { name: "", end: true, cell: (row) => (row.version === inForce ? null : <Act size="compact-sm" label="Use this one" act={putInForce(row.version)} done={`Version ${row.version} is in force.`} undo={inForce === undefined ? undefined : putInForce(inForce)} />) },
+    { name: "", end: true, cell: (row) => (row.version === inForce ? null : <Act size="compact-sm" label="Use" act={putInForce(row.version)} done={`Version ${row.version} is in force.`} undo={inForce === undefined ? undefined : putInForce(inForce)} />) },
   ];
   return <Listing label="Versions" columns={columns} rows={found.data?.versions} keyOf={(row) => String(row.version)} problem={found.error} again={() => void found.refetch()} empty={null} />;
 }

@@ -33,7 +33,7 @@ export function Result({ job, video, waiting, offered }: { job: JobView; video: 
       <Group justify="space-between">
         <Group gap="xs">
           <Downloads outputs={job.outputs} />
-          <Again job={job} offered={offered} label="Once more" quiet />
+          <Again job={job} offered={offered} label="Run again" quiet />
         </Group>
         <Group gap="xs">
           <Text size="sm" className="quiet"><Tokens amount={job.credits_cost} />{ran !== null && ` · made in ${secondsText(ran)}`}</Text>

@@ -62,7 +62,7 @@ function Form({ close, made, hold }: { close: () => void; made: () => void; hold
         {create.isError && <Problem problem={create.error} />}
         <Group justify="end">
           <Button variant="default" onClick={close} disabled={create.isPending}>Not now</Button>
-          <Button type="submit" loading={create.isPending} disabled={scopes.length === 0}>Make the key</Button>
+          <Button type="submit" loading={create.isPending} disabled={scopes.length === 0}>Create key</Button>
         </Group>
       </Stack>
     </form>
