@@ -96,7 +96,7 @@ def set_the_stage(url: str, operator: Api, *, credit: int = CREDIT) -> Stage:
     operator("POST", f"/api/admin/effects/{effect}/publish")
     fleet_id = operator("POST", "/api/admin/fleets", {"slug": fleet, "stage": "demo"})["id"]
     operator("PUT", f"/api/admin/fleets/{fleet_id}/workflows/{effect}", {"is_active": True})
-    fleet_secret = operator("POST", "/api/admin/fleet-secrets", {"name": fleet})["secret"]
+    fleet_secret = operator("POST", "/api/admin/fleet-secrets", {"name": fleet, "fleet": f"{fleet}/demo"})["secret"]
     tenant = operator("POST", "/api/admin/tenants", {"slug": f"studio-{mark}"})["id"]
     invited = operator("POST", f"/api/admin/tenants/{tenant}/users", {"email": f"mira@studio-{mark}.test"})
     payment = {"user_id": invited["user"]["id"], "amount": credit, "provider_transaction_id": f"payment-{mark}"}

@@ -239,7 +239,7 @@ async def _furnish(settings: Settings) -> tuple[str, Member]:
             await effects.publish_effect(tx, EFFECT)
             crew = await fleet.create_fleet(tx, slug=FLEET, stage=STAGE, name="Bench")
             await fleet.assign_workflow(tx, crew.id, workflow.id)
-            _, secret = await fleet.make_fleet_secret(tx, name="bench")
+            _, secret = await fleet.make_fleet_secret(tx, name="bench", fleet_id=None, allows_workflows=True)
         return secret.reveal(), member
     finally:
         await house.close()

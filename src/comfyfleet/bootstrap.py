@@ -21,7 +21,7 @@ from comfyfleet.db.engine import no_offset
 from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, History, current
 from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
-from comfyfleet.fleet import FleetRules
+from comfyfleet.fleet import WITHOUT_SCOPE, FleetRules, secrets_without_scope
 from comfyfleet.house import House
 from comfyfleet.jobs import JobRules
 from comfyfleet.kernel.errors import AlreadyExists, NotFound, SchemaTrouble
@@ -42,6 +42,8 @@ OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
 # One each for polls, heartbeats and completions, which are batched; the rest for failures, the bell and chores.
 DESK_CONNECTIONS = 8
+# Twice what `desk.presence` lags behind: a live worker is never taken for a silent one.
+NAME_HELD_S_MIN = 10.0
 DAY_S = 86_400.0
 DURABLE = ("fsync", "synchronous_commit")
 
@@ -126,6 +128,8 @@ def _queue_rules(settings: Settings) -> QueueRules:
 def _fleet_rules(settings: Settings) -> FleetRules:
     return FleetRules(
         max_fleet_workers=settings.max_fleet_workers,
+        max_workers_without_fleet=settings.max_workers_without_fleet,
+        name_held_s=max(settings.lease_ttl_s, NAME_HELD_S_MIN),
         stale_worker_s=settings.stale_worker_s,
         approves_by_itself=settings.approve_workers,
         registrations_per_minute=settings.registrations_per_minute,
@@ -287,6 +291,13 @@ async def _forgetful(database: Database) -> list[str]:
             return [name for name in DURABLE if await connection.scalar(sa.text(f"SHOW {name}")) == "off"]
     except SQLAlchemyError:
         return []  # away; what is away cannot be asked, and was reported already
+
+
+async def warn_of_open_secrets(house: House) -> None:
+    """Fleet secrets from before they had a scope work on, for every fleet: operators should replace them."""
+    async with house.control_tx(read_only=True) as tx:
+        for each in await secrets_without_scope(tx):
+            log.warning("fleet_secret.without_scope", secret=each.name, problem=WITHOUT_SCOPE)
 
 
 async def ensure_operator_key(house: House, path: Path, actor: Actor) -> Secret:

@@ -169,7 +169,13 @@ class Settings(BaseSettings):
     )
     mail_from: str = Field("comfyfleet@localhost", description="Sender of invitations and password resets.")
 
-    lease_ttl_s: float = Field(90.0, ge=1, le=86_400, description="How long a lease lives after a heartbeat.")
+    lease_ttl_s: float = Field(
+        90.0,
+        ge=1,
+        le=86_400,
+        description="How long a lease lives after a heartbeat. A silent worker keeps its name as long, but at least "
+        "10 s, against one that cannot show to be that worker.",
+    )
     lease_grace_s: float = Field(15.0, ge=1, le=3600, description="How long one lives that no heartbeat has confirmed.")
     lease_ahead: int = Field(1, ge=0, le=100, description="Leases a worker may hold beyond what it runs at once.")
     max_active_jobs_per_user: int = Field(5, ge=1, le=10_000, description="Jobs a user may have queued or running.")
@@ -184,6 +190,7 @@ class Settings(BaseSettings):
     block_cooldown_s: float = Field(60.0, ge=0, description="How long a worker leaves a workflow alone that failed.")
     max_failures_before_block: int = Field(1, ge=1, description="Failures of a workflow on a worker before that.")
     max_fleet_workers: int = Field(50, ge=1, description="Live workers a fleet may have.")
+    max_workers_without_fleet: int = Field(50, ge=1, description="Live workers that belong to no fleet, in all.")
     registrations_per_minute: int = Field(10, ge=1, description="Worker registrations per address; then 429.")
     approve_workers: bool = Field(True, description="Workers may work as soon as they are registered.")
     validate_asg_instance: bool = Field(

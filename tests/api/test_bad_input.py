@@ -56,7 +56,7 @@ async def asker(app: FastAPI, client: httpx2.AsyncClient, house: House) -> Asker
     )
     async with house.control_tx() as tx:
         crew = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
-        _, secret = await fleet.make_fleet_secret(tx, name="tests")
+        _, secret = await fleet.make_fleet_secret(tx, name="tests", fleet_id=None, allows_workflows=True)
         made = await fleet.register_worker(tx, NewWorker("i-1", "127.0.0.1"), fleet=crew, rules=house.fleet_rules)
     worker = {"Authorization": f"Bearer {made.token.reveal()}", "X-Fleet-Secret": secret.reveal()}
     return Asker(client, (await a_member(house)).headers, await an_operator_key(house), worker)

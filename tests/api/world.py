@@ -123,7 +123,7 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
         made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
         await fleet.assign_workflow(tx, made.id, workflow.id)
         await fleet.register_worker(tx, NewWorker("gpu-box-1", "127.0.0.1"), fleet=made, rules=FleetRules())
-        secret, _ = await fleet.make_fleet_secret(tx, name="x")
+        secret, _ = await fleet.make_fleet_secret(tx, name="x", fleet_id=None, allows_workflows=True)
     queue, place = Queue(house), {"workflow_id": workflow.id, "structure_hash": workflow.structure_hash}
     dispatch_id, over = await queue.add(**place), await queue.add(**place)
     await queue.cancel(over)

@@ -195,7 +195,7 @@ def test_a_fleet_is_made_and_a_wrong_name_is_explained(operator: Watched, studio
 
 def join(studio: Studio, fleet: str) -> None:
     """A worker of that fleet and name, that only registers."""
-    secret = studio.asking("/api/admin/fleet-secrets", name=fleet)["secret"]
+    secret = studio.asking("/api/admin/fleet-secrets", name=fleet, fleet=f"{fleet}/production")["secret"]
     said = {"worker_id": fleet, "fleet_slug": fleet, "stage": "production"}
     url = f"{studio.server.url}/api/worker/register"
     httpx2.post(url, json=said, headers={"X-Fleet-Secret": secret}).raise_for_status()

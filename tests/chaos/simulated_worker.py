@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import random
+import secrets
 import sys
 import threading
 from dataclasses import dataclass
@@ -95,9 +96,15 @@ class SimulatedWorker:
             "stage": "production",
             "leases": [lease.proof for lease in proven],
         }
-        answer = await self.line.insist("register", {"X-Fleet-Secret": self.secret}, body)
+        last, proposed = self.read_tokens()
+        self.journal.write(proposed=proposed)
+        headers = {"X-Fleet-Secret": self.secret, "X-Next-Token": proposed}
+        if last is not None:
+            headers["Authorization"] = f"Bearer {last}"
+        answer = await self.line.insist("register", headers, body)
         assert answer.status == 200, answer
         self.token = answer.body["token"]
+        self.journal.write(own_token=self.token)
         self.beat_every_s = answer.body["heartbeat_interval_seconds"]
         resumed = []
         for rebound in answer.body["leases"]:
@@ -220,9 +227,18 @@ class SimulatedWorker:
         for line in self.journal.read():
             if "held" in line:
                 held[line["held"]] = Lease(line["held"], line["token"], line["epoch"], line["number"])
-            else:
+            elif "ended" in line:
                 held.pop(line["ended"], None)
         return held
+
+    def read_tokens(self) -> tuple[str | None, str]:
+        """Of the last life, and for the next one: the same until a registration is answered."""
+        last, proposed = None, None
+        for line in self.journal.read():
+            if "own_token" in line:
+                last, proposed = line["own_token"], None
+            proposed = line.get("proposed", proposed)
+        return last, proposed or secrets.token_urlsafe(48)
 
 
 def _outcome(answer: Answer) -> dict[str, Any]:

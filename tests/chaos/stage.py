@@ -81,7 +81,7 @@ class Stage:
             crew = await fleet.create_fleet(tx, slug="chaos", stage="production", name="Chaos")
             for made in self.workflows:
                 await fleet.assign_workflow(tx, crew.id, made.id)
-            _, secret = await fleet.make_fleet_secret(tx, name="chaos")
+            _, secret = await fleet.make_fleet_secret(tx, name="chaos", fleet_id=None, allows_workflows=True)
         self.secret, self.fleet_id = secret.reveal(), crew.id
 
     async def assign(self, workflow_id: WorkflowId) -> None:

@@ -118,7 +118,7 @@ def test_from_nothing_to_the_command_that_starts_a_worker(desk: Desk, comfyfleet
     assert (listed["name"], listed["retired_at"]) == ("for video/production", None)
     assert comfyfleet.json("fleet-secrets", "retire", listed["id"])["retired_at"] is not None
     assert not desk.inside(registers)
-    made = comfyfleet.json("fleet-secrets", "create", "gpu room")
+    made = comfyfleet.json("fleet-secrets", "create", "gpu room", "--any-fleet")
     assert made["secret"].startswith("cfs_")
     said = str(desk.audited())
     assert shown.reveal() not in said

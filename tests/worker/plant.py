@@ -232,7 +232,7 @@ async def _furnish(settings: Settings) -> tuple[str, Member]:
             for slug in ("draw", "say", "invert", "far", "mute"):
                 offer = await effects.find_offer(tx, slug)
                 await fleet.assign_workflow(tx, made.id, offer.effect.workflow_id)
-            _, secret = await fleet.make_fleet_secret(tx, name="test")
+            _, secret = await fleet.make_fleet_secret(tx, name="test", fleet_id=None, allows_workflows=True)
         return secret.reveal(), member
     finally:
         await house.close()

@@ -1,6 +1,7 @@
 """Leases: lost, cancelled, wanted back, kept by a thread while the loop stands still, and delivered after an outage."""
 
 import asyncio
+import shutil
 import time
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from comfyfleet.worker.beat import Heartbeat, interval_s
 from comfyfleet.worker.control import BeatClient, CallRefused, Session
 from comfyfleet.worker.leases import LeaseBook
 from comfyfleet.worker.news import News
+from comfyfleet.worker.own_token import FILE
 from comfyfleet.worker.telemetry import Telemetry
 from tests.engines import EngineProcess, an_engine
 from tests.worker.line import Line
@@ -193,6 +195,10 @@ async def test_who_was_taken_over_leaves_everything_to_the_other(plant: Plant, t
         old = asyncio.create_task(_work_until_it_ends(plant, tmp_path / "old", engine.url, name="twin"))
         job = await asyncio.to_thread(plant.order, "draw", seconds=1.0, steps=10)
         await eventually(lambda: engine.engine.queue.snapshot()[0], "it runs")
+        # A copy of its disk: only its own token shows that the other may take the name.
+        of_old, of_new = (tmp_path / each / "workers" / "twin" for each in ("old", "new"))
+        await asyncio.to_thread(of_new.mkdir, parents=True)
+        await asyncio.to_thread(shutil.copy, of_old / FILE, of_new / FILE)
         async with a_worker(plant, tmp_path / "new", engine.url, name="twin"):
             with pytest.raises(Superseded):
                 await old

@@ -78,7 +78,7 @@ def error_response(
 
 def fleet_error_response(error: FleetError) -> JSONResponse:
     headers: dict[str, str] = {}
-    if isinstance(error, LimitReached):
+    if "retry_after_s" in error.facts:
         headers["Retry-After"] = str(error.facts["retry_after_s"])
     if outage := isinstance(error, Unavailable):
         headers["Retry-After"] = str(RETRY_AFTER_S)

@@ -40,27 +40,48 @@ def list_all(as_json: AsJson = False) -> None:
     columns = {
         "id": lambda each: each.id,
         "name": lambda each: each.name,
+        "fleet": lambda each: each.fleet or "any",
+        "own workflows": lambda each: "yes" if each.allows_workflows else "no",
         "made": lambda each: ago(each.created_at),
         "retired": lambda each: ago(each.retired_at),
     }
     print_table("Fleet secrets", found, columns)
+    if unscoped := [each.name for each in found if not each.has_scope and each.retired_at is None]:
+        typer.echo(
+            f"Made before secrets had a scope: {', '.join(unscoped)}. Each opens every fleet and every workflow. "
+            "Make one for each fleet (--fleet), give it to the machines, and retire the old one."
+        )
 
 
 @app.command("create")
 def create(
     name: Annotated[str, typer.Argument(help="What it is for, such as 'gpu room, autumn'.")],
+    of_fleet: Annotated[
+        str | None, typer.Option("--fleet", help="The fleet that it opens, such as video/production.")
+    ] = None,
+    any_fleet: Annotated[bool, typer.Option("--any-fleet", help="It opens every fleet.")] = False,
+    allow_workflows: Annotated[
+        bool, typer.Option("--allow-workflows", help="Its workers may name workflows of their own (--workflow).")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a secret. It is printed once; only its hash is kept."""
+    """Make a secret for one fleet, or for any. It is printed once; only its hash is kept."""
 
     async def work(house: House) -> tuple[FleetSecret, Secret]:
         async with house.control_tx() as tx:
-            made, secret = await fleet.make_fleet_secret(tx, name=name)
-            await record(house, tx, "fleet_secret.create", made.id, named=name)
+            made, secret = await fleet.make_fleet_secret(
+                tx,
+                name=name,
+                fleet_id=await fleet.secret_scope(tx, fleet=of_fleet, any_fleet=any_fleet),
+                allows_workflows=allow_workflows,
+            )
+            facts = {"named": made.name, "fleet": made.fleet or "any", "allows_workflows": made.allows_workflows}
+            await record(house, tx, "fleet_secret.create", made.id, **facts)
             return made, secret
 
     made, secret = in_house(work)
-    sentence = f"Fleet secret {name!r} ({made.id}); it is not shown again:"
+    opens = made.fleet or "any fleet"
+    sentence = f"Fleet secret {name!r} for {opens} ({made.id}); it is not shown again:"
     print_one(made, as_json=as_json, sentence=sentence, secret=secret.reveal())
 
 

@@ -151,7 +151,9 @@ def set_scaling(
 @app.command("show-command")
 def show_command(
     name: Name,
-    new_secret: Annotated[bool, typer.Option("--new-secret", help="Make a fleet secret and fill it in.")] = False,
+    new_secret: Annotated[
+        bool, typer.Option("--new-secret", help="Make a secret of this fleet and fill it in.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the exact command that starts a worker for a fleet."""
@@ -160,8 +162,8 @@ def show_command(
         async with house.control_tx(read_only=not new_secret) as tx:
             found, secret = await find(tx, name), None
             if new_secret:
-                made, secret = await fleet.make_fleet_secret(tx, name=f"for {full_name(found)}")
-                await record(house, tx, "fleet_secret.create", made.id, named=made.name)
+                made, secret = await fleet.make_fleet_secret(tx, name=f"for {full_name(found)}", fleet_id=found.id)
+                await record(house, tx, "fleet_secret.create", made.id, named=made.name, fleet=made.fleet)
         return fleet.start_command(found, control_plane_url=house.links.public_url, secret=secret)
 
     line = in_house(work)
@@ -202,4 +204,4 @@ def split(name: str) -> tuple[str, str]:
 
 
 async def find(tx: ControlTx, name: str) -> Fleet:
-    return await fleet.find_fleet(tx, *split(name))
+    return await fleet.find_fleet_named(tx, name)

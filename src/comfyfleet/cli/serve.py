@@ -23,6 +23,7 @@ from comfyfleet.bootstrap import (
     require_current_schema,
     require_durable_databases,
     require_media_sandbox,
+    warn_of_open_secrets,
 )
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError
@@ -91,6 +92,7 @@ async def _require_ready(house: House, settings: Settings) -> None:
     await require_current_schema(house)
     if settings.mode == "production":
         await require_durable_databases(house)
+    await warn_of_open_secrets(house)
     await house.store.check()
 
 

@@ -115,9 +115,29 @@ def revoke(name: Name, as_json: AsJson = False) -> None:
     print_one(done, as_json=as_json, sentence=sentence)
 
 
+@app.command("forget")
+def forget(name: Name, as_json: AsJson = False) -> None:
+    """Free the name of a worker that is away, for any fleet. Its attempts stay in the history of their jobs."""
+
+    async def work(house: House) -> ListedWorker:
+        async with house.control_tx() as tx:
+            shown = (await fleet.show_worker(tx, name)).worker
+            forgotten = await fleet.forget_worker(tx, name, rules=house.fleet_rules)
+            returned = await dispatch.return_leases(tx, forgotten.id, "forgotten")
+            await record(house, tx, "worker.forget", name, fleet=shown.fleet, leases_returned=len(returned))
+        house.desk.worker_changed(name)
+        house.desk.taken_back(returned)
+        return shown
+
+    print_one(in_house(work), as_json=as_json, sentence=f"Worker {name} is forgotten: its name is free.")
+
+
 @app.command("rotate-token")
 def rotate_token(name: Name, as_json: AsJson = False) -> None:
-    """Give a worker a new token, printed once. The old one stops at once; its leases stay."""
+    """Give a worker a new token, printed once. The old one stops at once; its leases stay.
+
+    Put the new token into the file worker.token of the worker's folder and start it again: it is back at once.
+    """
 
     async def work(house: House) -> tuple[ListedWorker, Secret]:
         async with house.control_tx() as tx:

@@ -67,8 +67,9 @@ class Seeder:
 
     async def make_fleet_secret(self) -> Secret:
         async with self.house.control_tx() as tx:
-            made, secret = await fleet.make_fleet_secret(tx, name="made by comfyfleet up")
-            await self._record(tx, "fleet_secret.create", made.id, named=made.name)
+            own = await fleet.find_fleet(tx, FLEET, STAGE)
+            made, secret = await fleet.make_fleet_secret(tx, name="made by comfyfleet up", fleet_id=own.id)
+            await self._record(tx, "fleet_secret.create", made.id, named=made.name, fleet=made.fleet)
         return secret
 
     async def ensure_fleet(self) -> None:

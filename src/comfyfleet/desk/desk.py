@@ -60,7 +60,7 @@ class Desk:
         self._chance = random.Random()  # noqa: S311 spreads retries, hides nothing
         self.roster = Roster(central)
         self.availability = AvailabilityPicture(self.roster.book)
-        self.presence = Presence(central)
+        self.presence = Presence(central, again_s=rules.lease_ttl_s / 3)
         self.live = LiveEvents()
         self.allowances = Allowances()
         self.starts = Starts()

@@ -46,7 +46,14 @@ from comfyfleet.dispatch.model import (
     QueueRules,
 )
 from comfyfleet.dispatch.priority import set_priority
-from comfyfleet.dispatch.rebind import HeldLease, count_leases, read_leases, rebind_leases, workers_with_leases
+from comfyfleet.dispatch.rebind import (
+    HeldLease,
+    count_leases,
+    proves_a_lease,
+    read_leases,
+    rebind_leases,
+    workers_with_leases,
+)
 from comfyfleet.dispatch.requeue import requeue_dispatch
 from comfyfleet.dispatch.return_leases import return_leases
 from comfyfleet.dispatch.tokens import LeaseSigner
@@ -99,6 +106,7 @@ __all__ = [
     "list_dispatches",
     "may_fail_everywhere",
     "promote_delayed",
+    "proves_a_lease",
     "read_leases",
     "read_payloads",
     "read_result",

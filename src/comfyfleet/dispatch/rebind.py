@@ -47,6 +47,14 @@ async def count_leases(tx: ControlTx, worker_id: WorkerId) -> int:
     return len(await tx.all(sql.leased_by(worker_id)))
 
 
+async def proves_a_lease(tx: ControlTx, proofs: Sequence[LeaseProof], *, signer: LeaseSigner) -> bool:
+    """Whether any of them shows the token of a lease that its holder's worker has open, in this life or one before."""
+    if not proofs:
+        return False
+    held = {row.id: row for row in await tx.all(sql.open_leases(proofs[0].holder.worker_id))}
+    return any((row := held.get(proof.dispatch_id)) is not None and _is_proven(proof, row, signer) for proof in proofs)
+
+
 async def rebind_leases(
     tx: ControlTx, proofs: Sequence[LeaseProof], *, to: Holder, signer: LeaseSigner, rules: QueueRules
 ) -> dict[DispatchId, Secret]:

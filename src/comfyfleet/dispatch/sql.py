@@ -100,12 +100,16 @@ def held_leases() -> sa.Select[Any]:
 
 def leases_with_nonces(worker_id: WorkerId) -> sa.Select[Any]:
     """What a worker holds, in whatever life, held on to until the transaction ends."""
+    return open_leases(worker_id).with_for_update(of=d)
+
+
+def open_leases(worker_id: WorkerId) -> sa.Select[Any]:
+    """The same without a lock, for who has not taken the worker's turn yet."""
     return (
         sa.select(d.c.id, d.c.epoch, d.c.lease_hash, d.c.worker_id, d.c.incarnation, a.c.nonce)
         .join(a, sa.and_(a.c.dispatch_id == d.c.id, a.c.epoch == d.c.epoch))
         .where(d.c.status == constant(DispatchStatus.LEASED), d.c.worker_id == worker_id)
         .order_by(d.c.id)
-        .with_for_update(of=d)
     )
 
 

@@ -4,17 +4,30 @@ from comfyfleet.fleet.able import able_workers, find_candidates
 from comfyfleet.fleet.able.availability import read_availability
 from comfyfleet.fleet.able.model import Availability
 from comfyfleet.fleet.able.picture import AvailabilityPicture
-from comfyfleet.fleet.change import deregister_worker, get_worker, move_worker, retire_stale, rotate_token
+from comfyfleet.fleet.change import (
+    deregister_worker,
+    find_worker,
+    forget_worker,
+    get_worker,
+    move_worker,
+    retire_stale,
+    rotate_token,
+)
 from comfyfleet.fleet.fleets import (
+    WITHOUT_SCOPE,
     assign_workflow,
     create_fleet,
     find_fleet,
+    find_fleet_named,
     get_fleet,
     list_fleet_secrets,
     list_fleets,
     make_fleet_secret,
     require_fleet_secret,
+    require_scope,
     retire_fleet_secret,
+    secret_scope,
+    secrets_without_scope,
     set_scaling,
 )
 from comfyfleet.fleet.lifecycle import WorkerEvent, WorkerStatus
@@ -30,7 +43,17 @@ from comfyfleet.fleet.listing import (
     show_fleet,
     show_worker,
 )
-from comfyfleet.fleet.model import Fleet, FleetRules, FleetSecret, NewWorker, Registration, Sighting, Standing, Worker
+from comfyfleet.fleet.model import (
+    Fleet,
+    FleetRules,
+    FleetSecret,
+    NameProof,
+    NewWorker,
+    Registration,
+    Sighting,
+    Standing,
+    Worker,
+)
 from comfyfleet.fleet.needs import (
     Capabilities,
     CapabilityBook,
@@ -56,6 +79,7 @@ from comfyfleet.fleet.register import allowed_workflows, register_worker
 from comfyfleet.fleet.start_command import start_command
 
 __all__ = [
+    "WITHOUT_SCOPE",
     "Assignment",
     "Availability",
     "AvailabilityPicture",
@@ -66,6 +90,7 @@ __all__ = [
     "FleetRules",
     "FleetSecret",
     "ListedWorker",
+    "NameProof",
     "Needs",
     "NewWorker",
     "Registration",
@@ -88,8 +113,11 @@ __all__ = [
     "deregister_worker",
     "find_candidates",
     "find_fleet",
+    "find_fleet_named",
+    "find_worker",
     "fleet_workflows",
     "forget_lists",
+    "forget_worker",
     "get_fleet",
     "get_worker",
     "hold_workers",
@@ -106,10 +134,13 @@ __all__ = [
     "refusal",
     "register_worker",
     "require_fleet_secret",
+    "require_scope",
     "require_token",
     "retire_fleet_secret",
     "retire_stale",
     "rotate_token",
+    "secret_scope",
+    "secrets_without_scope",
     "set_scaling",
     "show_fleet",
     "show_worker",

@@ -3,22 +3,26 @@
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
 from comfyfleet.fleet.inventory import keep_inventory
-from comfyfleet.fleet.lifecycle import WORKER, WorkerEvent
-from comfyfleet.fleet.model import Worker
+from comfyfleet.fleet.lifecycle import LIVE, WORKER, WorkerEvent, WorkerStatus
+from comfyfleet.fleet.model import FleetRules, Worker
 from comfyfleet.fleet.presence import take_turns
 from comfyfleet.fleet.register import TOKEN_BYTES
-from comfyfleet.kernel.errors import NotFound, Superseded
+from comfyfleet.kernel.errors import Forbidden, NotFound, Superseded, WorkerLives
 from comfyfleet.kernel.ids import WorkerId
 from comfyfleet.kernel.secret import Secret, new_secret
 
 BATCH = 100
 
 
-async def get_worker(tx: ControlTx, worker_id: str) -> Worker:
+async def find_worker(tx: ControlTx, worker_id: str) -> Worker | None:
     row = await tx.maybe(sql.by_name(worker_id))
-    if row is None:
+    return Worker.from_row(row) if row is not None else None
+
+
+async def get_worker(tx: ControlTx, worker_id: str) -> Worker:
+    if (found := await find_worker(tx, worker_id)) is None:
         raise NotFound("worker", worker_id)
-    return Worker.from_row(row)
+    return found
 
 
 async def move_worker(tx: ControlTx, worker_id: str, event: WorkerEvent) -> Worker:
@@ -49,6 +53,23 @@ async def deregister_worker(tx: ControlTx, worker: Worker) -> Worker:
     moved = await tx.maybe(sql.move_worker(worker.id, WorkerEvent.LEAVE))
     await tx.run(sql.forget_workflows(worker.id))
     return Worker.from_row(moved if moved is not None else row)
+
+
+async def forget_worker(tx: ControlTx, worker_id: str, *, rules: FleetRules) -> Worker:
+    """Frees the name, for any fleet. One that still calls, or was revoked, stays.
+
+    Its attempts stay in the history of their jobs. Leases it still holds are the queue's to take back first.
+    """
+    worker = await get_worker(tx, worker_id)
+    await take_turns(tx, [worker.id])
+    row = await tx.one(sql.lock_worker(worker_id, window_s=0.0))
+    if row.status == WorkerStatus.REVOKED:
+        raise Forbidden("A revoked worker stays revoked: forgotten, it could register again. Approve it first.")
+    if row.status in LIVE and row.silent_s <= rules.name_held_s:
+        raise WorkerLives(worker_id, silent_s=int(row.silent_s))
+    await tx.run(sql.forget_workflows(worker.id))
+    await tx.run(sql.forget_worker(worker.id))
+    return Worker.from_row(row)
 
 
 async def rotate_token(tx: ControlTx, worker_id: str) -> Secret:

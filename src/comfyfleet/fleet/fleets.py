@@ -6,12 +6,14 @@ from uuid import UUID
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
 from comfyfleet.fleet.model import Fleet, FleetSecret
-from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound, Unauthenticated
+from comfyfleet.kernel.errors import AlreadyExists, FleetSecretScope, InvalidInput, NotFound, Unauthenticated
 from comfyfleet.kernel.ids import FleetId, WorkflowId
 from comfyfleet.kernel.page import Page, PageRequest
 from comfyfleet.kernel.secret import Secret, new_secret
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+WITHOUT_SCOPE = "it opens every fleet and every workflow; make one for the fleet, give it to the machines, retire this"
 
 
 async def create_fleet(tx: ControlTx, *, slug: str, stage: str, name: str, scales_from_zero: bool = False) -> Fleet:
@@ -29,6 +31,14 @@ async def find_fleet(tx: ControlTx, slug: str, stage: str) -> Fleet:
     if row is None:
         raise NotFound("fleet", f"{slug}/{stage}")
     return Fleet.from_row(row)
+
+
+async def find_fleet_named(tx: ControlTx, name: str) -> Fleet:
+    """By slug and stage, such as video/production."""
+    slug, slash, stage = name.partition("/")
+    if not slash:
+        raise InvalidInput("fleet", f"name it by slug and stage, such as {slug or 'video'}/production")
+    return await find_fleet(tx, slug, stage)
 
 
 async def get_fleet(tx: ControlTx, fleet_id: FleetId) -> Fleet:
@@ -56,16 +66,31 @@ async def assign_workflow(tx: ControlTx, fleet_id: FleetId, workflow_id: Workflo
     await tx.one(sql.assign(fleet_id, workflow_id, is_active=is_active))
 
 
-async def make_fleet_secret(tx: ControlTx, *, name: str) -> tuple[FleetSecret, Secret]:
-    """Several may be valid at once: add the new one, roll the machines, retire the old one."""
+async def make_fleet_secret(
+    tx: ControlTx, *, name: str, fleet_id: FleetId | None, allows_workflows: bool = False
+) -> tuple[FleetSecret, Secret]:
+    """Opens one fleet, or any (`fleet_id=None`). Several may be valid at once: add one, roll the machines, retire one.
+
+    `allows_workflows`: its workers may also name workflows of their own when they register.
+    """
     secret = new_secret(prefix="cfs_")
-    row = await tx.one(sql.insert_secret(name=name, secret_hash=secret.digest()))
-    return FleetSecret.from_row(row), secret
+    await tx.run(
+        sql.insert_secret(name=name, secret_hash=secret.digest(), fleet_id=fleet_id, allows_workflows=allows_workflows)
+    )
+    return FleetSecret.from_row(await tx.one(sql.secret_by_hash(secret.digest()))), secret
+
+
+async def secret_scope(tx: ControlTx, *, fleet: str | None, any_fleet: bool) -> FleetId | None:
+    """The id of the fleet that a new secret is to open; None: any, and only where that was said."""
+    if any_fleet == (fleet is not None):
+        raise InvalidInput("fleet", "name the fleet that the secret opens, as slug/stage, or choose any fleet")
+    return (await find_fleet_named(tx, fleet)).id if fleet is not None else None
 
 
 async def retire_fleet_secret(tx: ControlTx, secret_id: UUID) -> FleetSecret:
     """No more registrations by it; workers that are registered keep their own tokens."""
-    row = await tx.maybe(sql.retire_secret(secret_id)) or await tx.maybe(sql.secret_by_id(secret_id))
+    await tx.run(sql.retire_secret(secret_id))
+    row = await tx.maybe(sql.secret_by_id(secret_id))
     if row is None:
         raise NotFound("fleet secret", secret_id)
     return FleetSecret.from_row(row)
@@ -76,6 +101,22 @@ async def list_fleet_secrets(tx: ControlTx, request: PageRequest) -> Page[FleetS
     return Page.cut([FleetSecret.from_row(row) for row in rows], [row.id for row in rows], request)
 
 
-async def require_fleet_secret(tx: ControlTx, presented: Secret) -> None:
-    if await tx.maybe(sql.live_secret(presented.digest())) is None:
+async def secrets_without_scope(tx: ControlTx) -> list[FleetSecret]:
+    """Live ones that were made before secrets had a scope: they open every fleet and every workflow."""
+    return [FleetSecret.from_row(row) for row in await tx.all(sql.secrets_without_scope())]
+
+
+async def require_fleet_secret(tx: ControlTx, presented: Secret) -> FleetSecret:
+    row = await tx.maybe(sql.live_secret(presented.digest()))
+    if row is None:
         raise Unauthenticated("The fleet secret is not valid. Send a current one as X-Fleet-Secret.")
+    return FleetSecret.from_row(row)
+
+
+def require_scope(secret: FleetSecret, *, fleet: Fleet | None, names_workflows: bool) -> None:
+    """Raises FleetSecretScope where the secret does not open what the worker registers for."""
+    wanted = f"{fleet.slug}/{fleet.stage}" if fleet is not None else None
+    if secret.fleet_id is not None and (fleet is None or fleet.id != secret.fleet_id):
+        raise FleetSecretScope(f"registers workers of fleet {secret.fleet} only, not of {wanted or 'no fleet'}")
+    if names_workflows and not secret.allows_workflows:
+        raise FleetSecretScope("does not let workers name workflow_slugs of their own")

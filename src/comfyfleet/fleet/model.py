@@ -15,6 +15,9 @@ from comfyfleet.kernel.secret import Secret
 @dataclass(frozen=True, slots=True)
 class FleetRules:
     max_fleet_workers: int = 50
+    max_workers_without_fleet: int = 50
+    # A live worker that made no call for so long can be replaced without proof. See `presence.flush`: it lags by 5 s.
+    name_held_s: float = 90.0
     stale_worker_s: float = 7200.0
     approves_by_itself: bool = True
     registrations_per_minute: int = 10
@@ -45,16 +48,53 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class FleetSecret:
-    """As it is listed. The secret itself is shown once, when it is made."""
+    """As it is listed. The secret itself is shown once, when it is made.
+
+    `fleet`: the one it opens, as slug/stage; None: any. `has_scope`: False for those made before secrets had one.
+    """
 
     id: UUID
     name: str
+    fleet_id: FleetId | None
+    fleet: str | None
+    allows_workflows: bool
+    has_scope: bool
     retired_at: datetime | None
     created_at: datetime
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
-        return cls(row.id, row.name, row.retired_at, row.created_at)
+        return cls(
+            id=row.id,
+            name=row.name,
+            fleet_id=row.fleet_id,
+            fleet=row.fleet,
+            allows_workflows=row.allows_workflows is not False,
+            has_scope=row.allows_workflows is not None,
+            retired_at=row.retired_at,
+            created_at=row.created_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NameProof:
+    """What shows that a registration comes from the worker that has the name.
+
+    `last_token`: of its last life. `next_token`: the one it proposes for the life to come; a registration whose reply
+    was lost is repeated with the same one. `holds_lease`: it showed the token of a lease that the worker holds.
+    """
+
+    last_token: Secret | None = None
+    next_token: Secret | None = None
+    holds_lease: bool = False
+
+    def shows(self, token_hash: str) -> bool:
+        return self.holds_lease or any(
+            each is not None and each.matches(token_hash) for each in (self.last_token, self.next_token)
+        )
+
+
+NO_PROOF = NameProof()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +160,13 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """`took_over`: the name was in use, and whatever the older process sends from now on is refused."""
+    """`took_over`: the name was in use, and whatever the older process sends from now on is refused.
+
+    `repeated`: the reply to this registration was lost, and this is the same one again: the life that it began goes on.
+    """
 
     worker: Worker
     token: Secret
     workflow_ids: frozenset[WorkflowId]
     took_over: bool
+    repeated: bool = False

@@ -6,7 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from comfyfleet.db.dialect import HeldToTheEnd, Larger, batch_rows, insert_once, now, seconds_from_now
+from comfyfleet.db.dialect import HeldToTheEnd, Larger, SecondsBetween, batch_rows, insert_once, now, seconds_from_now
 from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import (
     comfyui_fleets,
@@ -21,7 +21,7 @@ from comfyfleet.fleet.model import NewWorker
 from comfyfleet.fleet.needs.model import Said
 from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId, new_id
 
-f, w, a = comfyui_fleets, comfyui_workers, comfyui_workflow_fleets
+f, w, a, k = comfyui_fleets, comfyui_workers, comfyui_workflow_fleets, fleet_secrets
 
 
 # ── fleets ──────────────────────────────────────────────────────────────────────────────────
@@ -63,44 +63,56 @@ def assign(fleet_id: FleetId, workflow_id: WorkflowId, *, is_active: bool) -> sa
     ).returning(*a.c)
 
 
-def insert_secret(*, name: str, secret_hash: str) -> sa.Insert:
-    return (
-        sa.insert(fleet_secrets)
-        .values(id=new_id(), name=name, secret_hash=secret_hash, created_at=now())
-        .returning(*fleet_secrets.c)
+def insert_secret(*, name: str, secret_hash: str, fleet_id: FleetId | None, allows_workflows: bool) -> sa.Insert:
+    return sa.insert(k).values(
+        id=new_id(),
+        name=name,
+        secret_hash=secret_hash,
+        created_at=now(),
+        fleet_id=fleet_id,
+        allows_workflows=allows_workflows,
     )
 
 
 def live_secret(secret_hash: str) -> sa.Select[Any]:
-    return sa.select(fleet_secrets.c.id).where(
-        fleet_secrets.c.secret_hash == secret_hash, fleet_secrets.c.retired_at.is_(None)
-    )
+    return _secrets().where(k.c.secret_hash == secret_hash, k.c.retired_at.is_(None))
 
 
 def secret_by_id(secret_id: UUID) -> sa.Select[Any]:
-    return sa.select(*fleet_secrets.c).where(fleet_secrets.c.id == secret_id)
+    return _secrets().where(k.c.id == secret_id)
+
+
+def secret_by_hash(secret_hash: str) -> sa.Select[Any]:
+    return _secrets().where(k.c.secret_hash == secret_hash)
 
 
 def secret_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
-    page = sa.select(*fleet_secrets.c).order_by(fleet_secrets.c.id.desc()).limit(rows + 1)
-    return page.where(fleet_secrets.c.id < after) if after else page
+    page = _secrets().order_by(k.c.id.desc()).limit(rows + 1)
+    return page.where(k.c.id < after) if after else page
+
+
+def secrets_without_scope() -> sa.Select[Any]:
+    return _secrets().where(k.c.allows_workflows.is_(None), k.c.retired_at.is_(None)).order_by(k.c.id)
 
 
 def retire_secret(secret_id: UUID) -> sa.Update:
-    return (
-        sa.update(fleet_secrets)
-        .where(fleet_secrets.c.id == secret_id, fleet_secrets.c.retired_at.is_(None))
-        .values(retired_at=now())
-        .returning(*fleet_secrets.c)
-    )
+    return sa.update(k).where(k.c.id == secret_id, k.c.retired_at.is_(None)).values(retired_at=now())
+
+
+def _secrets() -> sa.Select[Any]:
+    """With the name of the fleet that each opens."""
+    name = (f.c.slug + "/" + f.c.stage).label("fleet")
+    shown = (k.c.id, k.c.name, k.c.fleet_id, name, k.c.allows_workflows, k.c.retired_at, k.c.created_at)
+    return sa.select(*shown).outerjoin(f, f.c.id == k.c.fleet_id)
 
 
 # ── workers ─────────────────────────────────────────────────────────────────────────────────
 
 
-def live_workers(fleet_id: FleetId, *, but: str, stale_s: float) -> sa.Select[Any]:
+def live_workers(fleet_id: FleetId | None, *, but: str, stale_s: float) -> sa.Select[Any]:
+    """Of a fleet, or of none."""
     return sa.select(sa.func.count().label("live")).where(
-        w.c.fleet_id == fleet_id,
+        w.c.fleet_id == fleet_id if fleet_id is not None else w.c.fleet_id.is_(None),
         w.c.worker_id != but,
         w.c.status.in_(LIVE),
         w.c.last_seen_at > seconds_from_now(-stale_s),
@@ -108,9 +120,13 @@ def live_workers(fleet_id: FleetId, *, but: str, stale_s: float) -> sa.Select[An
 
 
 def lock_worker(worker_id: str, *, window_s: float) -> sa.Select[Any]:
-    """With whether it was taken over within the window."""
+    """With whether it was taken over within the window, and how long it has made no call."""
     recent = (w.c.takeovers_since > seconds_from_now(-window_s)).label("in_window")
-    return sa.select(*w.c, recent).where(w.c.worker_id == worker_id).with_for_update()
+    return (
+        sa.select(*w.c, recent, SecondsBetween(w.c.last_seen_at, now()).label("silent_s"))
+        .where(w.c.worker_id == worker_id)
+        .with_for_update()
+    )
 
 
 def insert_worker(
@@ -163,6 +179,16 @@ def take_over(
     )
 
 
+def repeat_registration(row_id: WorkerId, new: NewWorker, said: Said, *, fleet_id: FleetId | None) -> sa.Update:
+    """The same life, with what the worker says of itself now."""
+    return (
+        sa.update(w)
+        .where(w.c.id == row_id)
+        .values(fleet_id=fleet_id, last_seen_at=now(), **_said(new, said))
+        .returning(*w.c)
+    )
+
+
 def _said(new: NewWorker, said: Said) -> dict[str, Any]:
     return {
         "address": new.address,
@@ -204,8 +230,16 @@ def _drain(event: WorkerEvent) -> dict[str, Any]:
 def revoke_worker(row_id: WorkerId) -> sa.Update:
     """Also a new incarnation, and a token hash that no token has: approving it again revives no old process."""
     return move_worker(row_id, WorkerEvent.REVOKE).values(
-        incarnation=w.c.incarnation + 1, token_hash=sa.literal(f"revoked {row_id}", sa.Text())
+        incarnation=w.c.incarnation + 1, token_hash=sa.literal(revoked_hash(row_id), sa.Text())
     )
+
+
+def revoked_hash(row_id: WorkerId) -> str:
+    return f"revoked {row_id}"
+
+
+def forget_worker(row_id: WorkerId) -> sa.Delete:
+    return sa.delete(w).where(w.c.id == row_id)
 
 
 def replace_token(row_id: WorkerId, token_hash: str) -> sa.Update:

@@ -5,12 +5,13 @@
     ├── Conflict                 409   IllegalMove  DuplicateKey  AlreadyExists  UploadMissing  UploadMismatch
     │                                  LeaseLost  LeasesOpen  NothingDelivered  NotWaiting
     │                                  OutputMissing  Superseded
+    │                                  WorkerNameHeld  WorkerNameElsewhere  WorkerLives
     │                                  EffectPublished  FileInUse
     ├── Refused                  422   InsufficientTokens  BalanceLimit  InvalidInput  InvalidCursor  LinkSpent
     │   │                              EffectUnavailable  KeyReused  MediaRefused  TooManyActiveJobs
     │   └── LimitReached         429
     ├── Unauthenticated          401
-    ├── Forbidden                403   TenantSuspended  SignatureRefused
+    ├── Forbidden                403   TenantSuspended  SignatureRefused  FleetSecretScope
     └── Unavailable              503   DatabaseUnavailable  SchemaTrouble  StorageUnavailable
                                        GraphUnreadable  MediaToolsMissing  ProbeOverdue
                                        MediaSandboxMissing
@@ -173,6 +174,44 @@ class Superseded(Conflict):
         super().__init__(worker_id=worker_id)
 
 
+class WorkerNameHeld(Conflict):
+    """A live worker has the name, and the registration does not show that it comes from that worker."""
+
+    code = "worker_name_held"
+    text = (
+        "A live worker has the name {worker_id!r}, and this registration shows neither its last token nor a lease it "
+        "holds. The name is free when that worker has made no call for {held_s} s: try again in {retry_after_s} s, or "
+        "use another name."
+    )
+    retry_after_s: int
+
+    def __init__(self, worker_id: str, *, held_s: int, retry_after_s: int) -> None:
+        super().__init__(worker_id=worker_id, held_s=held_s, retry_after_s=retry_after_s)
+
+
+class WorkerNameElsewhere(Conflict):
+    """The name belongs to a worker of a fleet that the secret does not open."""
+
+    code = "worker_name_elsewhere"
+    text = (
+        "The name {worker_id!r} belongs to a worker of another fleet. Use another name, or let an operator free it: "
+        "comfyfleet workers forget {worker_id}"
+    )
+
+    def __init__(self, worker_id: str) -> None:
+        super().__init__(worker_id=worker_id)
+
+
+class WorkerLives(Conflict):
+    """What can be done to a worker that is away only was asked of one that still calls."""
+
+    code = "worker_lives"
+    text = "Worker {worker_id!r} made a call {silent_s} s ago. Stop it first, or revoke it to shut it out."
+
+    def __init__(self, worker_id: str, *, silent_s: int) -> None:
+        super().__init__(worker_id=worker_id, silent_s=silent_s)
+
+
 class NotWaiting(Conflict):
     """What can be done to a waiting dispatch only was asked of one that a worker holds, or that is over."""
 
@@ -324,6 +363,16 @@ class TenantSuspended(Forbidden):
 
     code = "tenant_suspended"
     text = "This tenant is suspended: it can read but not create. Ask the operator."
+
+
+class FleetSecretScope(Forbidden):
+    """A fleet secret does not open what a worker registers for."""
+
+    code = "fleet_secret_scope"
+    text = "This fleet secret {problem}. Use one that was made for it: comfyfleet fleet-secrets create"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem=problem)
 
 
 class SignatureRefused(Forbidden):

@@ -85,7 +85,8 @@ async def set_stage(url: str, operator_key: str, plan: Plan) -> Stage:
     async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=ANSWER_WITHIN_S) as client:
         operator = _Operator(client)
         await _make_effect(operator, mark, plan)
-        secret = await operator.ask("POST", "/api/admin/fleet-secrets", {"name": f"simulation {mark}"})
+        opens = {"name": f"simulation {mark}", "fleet": f"simulation-{mark}/{STAGE}"}
+        secret = await operator.ask("POST", "/api/admin/fleet-secrets", opens)
         users = []
         for tenant, jobs in plan.shares().items():
             users += await _make_tenant(operator, tenant, mark, jobs, url)

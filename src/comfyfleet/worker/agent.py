@@ -26,12 +26,14 @@ from comfyfleet.worker.beat import Heartbeat, interval_s
 from comfyfleet.worker.clean import WorkFolders
 from comfyfleet.worker.control import BeatClient, CallRefused, ControlClient, Session, insist
 from comfyfleet.worker.events import Reporter
+from comfyfleet.worker.failpoints import reached
 from comfyfleet.worker.interruption.model import OPERATOR_DRAIN, Notice
 from comfyfleet.worker.journal import Entry, Journal
 from comfyfleet.worker.leases import LeaseBook, Word
 from comfyfleet.worker.leave import Leaving
 from comfyfleet.worker.news import News
 from comfyfleet.worker.options import WorkerSettings
+from comfyfleet.worker.own_token import OwnToken
 from comfyfleet.worker.poll_loop import PollLoop
 from comfyfleet.worker.resume import resume
 from comfyfleet.worker.room import RoomLimits, make_room
@@ -73,6 +75,7 @@ class Agent:
         self.home = settings.workdir(worker_id)
         session = Session(settings.control_plane_url, worker_id)
         self._session = session
+        self._own_token = OwnToken(self.home)
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
         self._ended: asyncio.Event = asyncio.Event()
         self._superseded = False
@@ -159,6 +162,7 @@ class Agent:
             await tools.cache.open()
             await tools.servers.open()
             entries = tools.journal.read()
+            self._own_token.read()
             registered = await insist(partial(self._register, entries), what="register")
             await self._live(registered, entries)
         finally:
@@ -294,7 +298,14 @@ class Agent:
             boot_id=self._boot_id,
             leases=[entry.proof for entry in entries],
         )
-        registered = await self._tools.control.register(self._secret(), said)
+        token = self._own_token
+        registered = await self._tools.control.register(
+            self._secret(), said, last_token=token.last, next_token=await token.propose()
+        )
+        reached("registered")
+        # On disk before it is used: what took work under it is then known by it after a crash.
+        await token.keep(Secret(registered.token))
+        self._session.token = Secret(registered.token)
         self._news.heard(said.capabilities)
         return registered
 

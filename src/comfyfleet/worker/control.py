@@ -1,6 +1,7 @@
 """The control plane as a worker sees it: nine calls, typed both ways, and what may go wrong with them.
 
 Unavailable      ControlUnreachable  no answer, one that says: later, or a token that must be renewed first
+                 NameHeld            a live worker has our name, and we cannot show to be that one: later, too
 Conflict         LeaseLost  Superseded  CallRefused
 """
 
@@ -15,7 +16,7 @@ import msgspec
 import structlog
 
 from comfyfleet.kernel.backoff import backoff_s
-from comfyfleet.kernel.errors import Conflict, LeaseLost, Superseded, Unauthenticated, Unavailable
+from comfyfleet.kernel.errors import Conflict, LeaseLost, Superseded, Unauthenticated, Unavailable, WorkerNameHeld
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.wire import worker_v1 as wire
 
@@ -41,6 +42,13 @@ class ControlUnreachable(Unavailable):
     def __init__(self, url: str, *, problem: str, retry_after_s: float | None = None) -> None:
         self.retry_after_s = retry_after_s
         super().__init__(url=url, problem=problem)
+
+
+class NameHeld(ControlUnreachable):
+    """Somebody live has our name, and we cannot show to be that worker: it is free when that one has been silent."""
+
+    code = "worker_name_held"
+    text = "The control plane {url} says: {problem}"
 
 
 class CallRefused(Conflict):
@@ -84,11 +92,18 @@ class ControlClient:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def register(self, fleet_secret: Secret, said: wire.Register) -> wire.Registered:
-        headers = {"Content-Type": "application/json", "X-Fleet-Secret": fleet_secret.reveal()}
-        reply = await self._ask("register", said, wire.Registered, headers=headers)
-        self.session.token = Secret(reply.token)
-        return reply
+    async def register(
+        self, fleet_secret: Secret, said: wire.Register, *, last_token: Secret | None, next_token: Secret
+    ) -> wire.Registered:
+        """`last_token` shows that we are the worker that has the name; `next_token` is to be the one from now on."""
+        headers = {
+            "Content-Type": "application/json",
+            "X-Fleet-Secret": fleet_secret.reveal(),
+            "X-Next-Token": next_token.reveal(),
+        }
+        if last_token is not None:
+            headers["Authorization"] = f"Bearer {last_token.reveal()}"
+        return await self._ask("register", said, wire.Registered, headers=headers)
 
     async def poll(self, said: wire.Poll) -> wire.PollReply:
         return await self._ask("poll", said, wire.PollReply, within_s=said.wait_seconds + CALL_S)
@@ -206,6 +221,8 @@ def understand(
     match answer.status_code, code:
         case (409, LeaseLost.code):
             raise LeaseLost(getattr(said, "dispatch_id", None), str(details.get("reason", message)))
+        case (409, WorkerNameHeld.code):
+            raise NameHeld(url, problem=message, retry_after_s=_retry_after_s(answer))
         case (409, Superseded.code):
             raise Superseded(session.worker_id)
         case (401, _):
@@ -225,7 +242,8 @@ async def insist(call: Callable[[], Awaitable[R]], *, what: str) -> R:
         except ControlUnreachable as problem:
             tried += 1
             if tried in (1, 10) or tried % 60 == 0:
-                log.warning("control.unreachable", call=what, tried=tried, problem=problem.message)
+                event = "worker.waits_for_its_name" if isinstance(problem, NameHeld) else "control.unreachable"
+                log.warning(event, call=what, tried=tried, problem=problem.message)
             wait_s = backoff_s(tried, chance=random.random(), base_s=RETRY_FIRST_S, ceiling_s=RETRY_MAX_S)  # noqa: S311
             await asyncio.sleep(max(wait_s, min(problem.retry_after_s or 0.0, 60.0)))
 

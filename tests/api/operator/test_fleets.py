@@ -71,7 +71,8 @@ async def test_the_start_command_names_the_fleet_and_holds_no_secret(depot: Depo
 
 
 async def test_a_retired_secret_no_longer_registers(depot: Depot) -> None:
-    made = [await depot.ask("POST", "/fleet-secrets", 201, json={"name": name}) for name in ("old", "new")]
+    opens = {"fleet": "video/production"}
+    made = [await depot.ask("POST", "/fleet-secrets", 201, json={"name": name, **opens}) for name in ("old", "new")]
     secrets = [Secret(each["secret"]) for each in made]
     retire = f"/fleet-secrets/{made[0]['fleet_secret']['id']}/retire"
     retired = await depot.ask("POST", retire)
@@ -88,8 +89,31 @@ async def test_a_retired_secret_no_longer_registers(depot: Depot) -> None:
     ]
 
 
+async def test_what_a_secret_opens_is_said_when_it_is_made_and_is_shown(depot: Depot) -> None:
+    own = {"name": "own", "fleet": "video/production"}
+    for body, opens in ((own, ("video/production", False)), ({"name": "x", "any_fleet": True}, (None, False))):
+        made = (await depot.ask("POST", "/fleet-secrets", 201, json=body))["fleet_secret"]
+        assert ((made["fleet"], made["allows_workflows"]), made["has_scope"]) == (opens, True)
+    free = {"name": "free", "any_fleet": True, "allows_workflows": True}
+    assert (await depot.ask("POST", "/fleet-secrets", 201, json=free))["fleet_secret"]["allows_workflows"] is True
+    for wrong in ({}, {"fleet": "video/production", "any_fleet": True}, {"fleet": "video"}):
+        refused = await depot.ask("POST", "/fleet-secrets", 422, json={"name": "x", **wrong})
+        assert refused["error"]["details"]["field"] == "fleet"
+    await depot.ask("POST", "/fleet-secrets", 404, json={"name": "x", "fleet": "audio/production"})
+
+
+async def test_a_worker_that_is_away_can_be_forgotten_and_one_that_calls_cannot(depot: Depot) -> None:
+    await depot.register()
+    assert (await depot.ask("DELETE", "/workers/i-1", 409))["error"]["code"] == "worker_lives"
+    async with depot.house.control_tx() as tx:
+        await fleet.deregister_worker(tx, await fleet.get_worker(tx, "i-1"))
+    assert (await depot.ask("DELETE", "/workers/i-1"))["status"] == "gone"
+    await depot.ask("DELETE", "/workers/i-1", 404)
+    assert [name for name, _, _ in await depot.audited()] == ["worker.forget"]
+
+
 async def test_no_secret_is_listed_or_written_down(depot: Depot) -> None:
-    made = await depot.ask("POST", "/fleet-secrets", 201, json={"name": "laptop"})
+    made = await depot.ask("POST", "/fleet-secrets", 201, json={"name": "laptop", "any_fleet": True})
     await depot.register()
     rotated = await depot.ask("POST", "/workers/i-1/rotate-token")
     said = str(await depot.entries()) + str(await depot.ask("GET", "/fleet-secrets"))
@@ -102,6 +126,6 @@ async def test_no_secret_is_listed_or_written_down(depot: Depot) -> None:
 
 async def test_a_change_is_written_down_with_who_and_from_where(depot: Depot) -> None:
     me = (await depot.client.get("/api/auth/me", headers=depot.headers)).json()
-    await depot.ask("POST", "/fleet-secrets", 201, json={"name": "laptop"})
+    await depot.ask("POST", "/fleet-secrets", 201, json={"name": "laptop", "any_fleet": True})
     (entry,) = await depot.entries()
     assert (entry.actor_kind, entry.actor, entry.address) == ("operator", me["email"], "127.0.0.1")

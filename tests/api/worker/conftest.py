@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx2
@@ -46,15 +46,25 @@ class Yard:
     workflow: workflows.Workflow
     secret: str
     queue: Queue
+    tokens: dict[str, str] = field(default_factory=dict)  # of the last life of each, as their journals have them
 
-    async def register(self, name: str = "i-1", status: int = 200, **said: Any) -> HttpWorker:
+    async def register(
+        self, name: str = "i-1", status: int = 200, *, last: str | None = "kept", next_: str | None = None, **said: Any
+    ) -> HttpWorker:
+        """With the last token that its journal kept, unless another one, or none, is given."""
         worker = HttpWorker(self.client, name)
         body = {"worker_id": name, "fleet_slug": "video", "stage": "production", **said}
         headers = {"X-Fleet-Secret": self.secret}
+        if shown := self.tokens.get(name) if last == "kept" else last:
+            headers["Authorization"] = f"Bearer {shown}"
+        if next_ is not None:
+            headers["X-Next-Token"] = next_
         answer = await self.client.post(WORKER + "register", json=body, headers=headers)
         assert answer.status_code == status, answer.text
         worker.registered = answer.json() if status == 200 else fault(answer)
         worker.token = worker.registered.get("token", "")
+        if status == 200:
+            self.tokens[name] = worker.token
         return worker
 
     async def add(self, **given: Any) -> DispatchId:
@@ -70,7 +80,7 @@ class Yard:
                 await asyncio.sleep(0.005)
 
     def elsewhere(self, address: str) -> "Yard":
-        return Yard(self.house, self.app, at(self.app, address=address), self.workflow, self.secret, self.queue)
+        return replace(self, client=at(self.app, address=address))
 
 
 @pytest.fixture
@@ -79,6 +89,6 @@ async def yard(house: House, app: FastAPI, client: httpx2.AsyncClient) -> AsyncI
     async with house.control_tx() as tx:
         made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
         await fleet.assign_workflow(tx, made.id, workflow.id)
-        _, secret = await fleet.make_fleet_secret(tx, name="tests")
+        _, secret = await fleet.make_fleet_secret(tx, name="tests", fleet_id=None, allows_workflows=True)
     yield Yard(house, app, client, workflow, secret.reveal(), Queue(house))
     await house.desk.stop()

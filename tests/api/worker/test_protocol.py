@@ -64,7 +64,7 @@ async def test_only_who_knows_a_fleet_secret_registers(yard: Yard) -> None:
     yard.secret = ""
     await yard.register(status=401)
     async with yard.house.control_tx() as tx:
-        made, second = await fleet.make_fleet_secret(tx, name="next")
+        made, second = await fleet.make_fleet_secret(tx, name="next", fleet_id=None, allows_workflows=True)
     yard.secret = second.reveal()
     await yard.register("i-2")
     yard.secret = right

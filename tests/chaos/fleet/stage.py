@@ -143,7 +143,7 @@ async def _furnish(house: House) -> tuple[list[Member], str]:
         crew = await fleet.create_fleet(tx, slug=FLEET, stage=STAGE, name="Storm")
         for workflow_id in made.values():
             await fleet.assign_workflow(tx, crew.id, workflow_id)
-        _, secret = await fleet.make_fleet_secret(tx, name="storm")
+        _, secret = await fleet.make_fleet_secret(tx, name="storm", fleet_id=None, allows_workflows=True)
     return members, secret.reveal()
 
 

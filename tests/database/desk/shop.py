@@ -20,9 +20,10 @@ from comfyfleet.dispatch import (
     Provider,
     Report,
 )
-from comfyfleet.fleet import Fleet, NewWorker, Registration, Worker, WorkerEvent
+from comfyfleet.fleet import Fleet, NameProof, NewWorker, Registration, Worker, WorkerEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import DispatchId, TenantId, WorkflowId, new_id
+from comfyfleet.kernel.secret import Secret
 from tests.builders import a_workflow
 
 SELF_HOSTED = frozenset(["self_hosted"])
@@ -38,6 +39,7 @@ class Shop:
     fleet: Fleet
     workflow_id: WorkflowId
     tenant_id: TenantId = field(default_factory=lambda: TenantId(new_id()))
+    tokens: dict[str, Secret] = field(default_factory=dict)
     chance: random.Random = field(default_factory=lambda: random.Random(1))
 
     @classmethod
@@ -65,9 +67,14 @@ class Shop:
         return made.id
 
     async def register(self, name: str = "i-1", *, max_concurrency: int = 1) -> Registration:
+        """With the token of its last life."""
         new = NewWorker(name, "127.0.0.1", max_concurrency=max_concurrency)
         async with self.house.control_tx() as tx:
-            return await fleet.register_worker(tx, new, fleet=self.fleet, rules=self.house.fleet_rules)
+            made = await fleet.register_worker(
+                tx, new, fleet=self.fleet, rules=self.house.fleet_rules, proof=NameProof(self.tokens.get(name))
+            )
+        self.tokens[name] = made.token
+        return made
 
     async def register_alone(self, name: str) -> Registration:
         """In no fleet, so that no fleet's cap counts it; for the shop's workflow."""

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from comfyfleet import dispatch, fleet
 from comfyfleet.db.tables import ai_job_dispatches as d
 from comfyfleet.dispatch import Grant, Holder
-from comfyfleet.fleet import NewWorker, Worker
+from comfyfleet.fleet import NameProof, NewWorker, Worker
 from comfyfleet.kernel.ids import DispatchId, WorkflowId
 from tests.database.desk.shop import Shop, a_beat, a_report, proof
 
@@ -101,7 +101,9 @@ async def _take_over(shop: Shop, before: Worker, grants: list[Grant]) -> int:
     new = NewWorker(before.worker_id, "127.0.0.1", max_concurrency=3)
     house = shop.house
     async with house.control_tx() as tx:
-        made = await fleet.register_worker(tx, new, fleet=shop.fleet, rules=house.fleet_rules)
+        made = await fleet.register_worker(
+            tx, new, fleet=shop.fleet, rules=house.fleet_rules, proof=NameProof(shop.tokens[before.worker_id])
+        )
         tokens = await dispatch.rebind_leases(
             tx,
             [proof(grant, before) for grant in grants],

@@ -7,7 +7,7 @@ import pytest
 from comfyfleet import dispatch, fleet, workflows
 from comfyfleet.desk import Poll
 from comfyfleet.dispatch import Grant, waiting
-from comfyfleet.fleet import NewWorker, Registration, Worker
+from comfyfleet.fleet import Registration, Worker
 from comfyfleet.kernel.errors import Superseded
 from comfyfleet.kernel.ids import DispatchId
 from comfyfleet.upkeep import explain_waiting, forget_old
@@ -25,9 +25,7 @@ WHY = "the worker lacks node classes: KSampler"
 
 
 async def register(yard: Yard, capabilities: dict[str, Any], name: str = "i-1") -> Registration:
-    new = NewWorker(name, "127.0.0.1", capabilities=capabilities)
-    async with yard.house.control_tx() as tx:
-        return await fleet.register_worker(tx, new, fleet=yard.fleet, rules=yard.rules)
+    return await yard.register(name, capabilities=capabilities)
 
 
 async def poll(yard: Yard, worker: Worker) -> Grant | None:

@@ -17,8 +17,14 @@ router = APIRouter(prefix="/fleet-secrets")
 
 
 class FleetSecretView(View):
+    """`fleet`: the one that it opens, as slug/stage; none: any. `allows_workflows`: a worker may name workflows of its
+    own. `has_scope` is false for one made before secrets had a scope: it opens every fleet and every workflow."""
+
     id: UUID
     name: str
+    fleet: str | None
+    allows_workflows: bool
+    has_scope: bool
     retired_at: datetime | None
     created_at: datetime
 
@@ -29,7 +35,13 @@ class FleetSecretPage(View):
 
 
 class NewFleetSecretBody(Body):
+    """`fleet` as slug/stage, or `any_fleet`: one of the two. `allows_workflows`: its workers may name `workflow_slugs`
+    of their own when they register."""
+
     name: Annotated[str, Field(min_length=1, max_length=200)]
+    fleet: Annotated[str | None, Field(max_length=200, examples=["video/production"])] = None
+    any_fleet: bool = False
+    allows_workflows: bool = False
 
 
 class NewFleetSecretView(View):
@@ -52,8 +64,14 @@ async def get_fleet_secrets(house: TheHouse, page: Pages) -> FleetSecretPage:
 async def create_fleet_secret(body: NewFleetSecretBody, house: TheHouse, actor: Acting) -> NewFleetSecretView:
     """To rotate: create a new one, roll the machines, retire the old one."""
     async with house.control_tx() as tx:
-        made, secret = await fleet.make_fleet_secret(tx, name=body.name)
-        action = Action("fleet_secret.create", str(made.id), {"named": made.name})
+        made, secret = await fleet.make_fleet_secret(
+            tx,
+            name=body.name,
+            fleet_id=await fleet.secret_scope(tx, fleet=body.fleet, any_fleet=body.any_fleet),
+            allows_workflows=body.allows_workflows,
+        )
+        facts = {"named": made.name, "fleet": made.fleet or "any", "allows_workflows": made.allows_workflows}
+        action = Action("fleet_secret.create", str(made.id), facts)
         await audit.record_action(tx, actor, action, signer=house.chain)
     return NewFleetSecretView(fleet_secret=FleetSecretView.model_validate(made), secret=secret.reveal())
 

@@ -144,6 +144,20 @@ async def rotate_token(worker_id: WorkerName, house: TheHouse, actor: Acting) ->
     return TokenView(worker=WorkerView.model_validate(shown), token=token.reveal())
 
 
+@router.delete("/{worker_id}")
+async def forget_worker(worker_id: WorkerName, house: TheHouse, actor: Acting) -> WorkerView:
+    """Frees the name of a worker that is away, for any fleet. One that still calls, or was revoked, stays."""
+    async with house.control_tx() as tx:
+        shown = (await fleet.show_worker(tx, worker_id)).worker
+        forgotten = await fleet.forget_worker(tx, worker_id, rules=house.fleet_rules)
+        returned = await dispatch.return_leases(tx, forgotten.id, "forgotten")
+        action = Action("worker.forget", worker_id, {"fleet": shown.fleet, "leases_returned": len(returned)})
+        await audit.record_action(tx, actor, action, signer=house.chain)
+    house.desk.worker_changed(worker_id)
+    house.desk.taken_back(returned)
+    return WorkerView.model_validate(shown)
+
+
 async def _move(house: House, actor: Actor, worker_id: str, event: WorkerEvent) -> WorkerView:
     async with house.control_tx() as tx:
         await fleet.move_worker(tx, worker_id, event)

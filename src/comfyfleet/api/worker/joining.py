@@ -2,6 +2,8 @@
 
 from collections.abc import Collection
 
+import structlog
+
 from comfyfleet import audit, dispatch, fleet, workflows
 from comfyfleet.api.worker.asg import is_known_instance
 from comfyfleet.api.worker.calls import Call
@@ -9,24 +11,36 @@ from comfyfleet.api.worker.polling import identified
 from comfyfleet.audit import WorkerEvent, WorkerEventName
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import Ended, Holder, LeaseProof
-from comfyfleet.fleet import NewWorker, Registration
-from comfyfleet.kernel.errors import Forbidden, InvalidInput, LeasesOpen
+from comfyfleet.fleet import FleetSecret, NameProof, NewWorker, Registration
+from comfyfleet.kernel.errors import (
+    FleetSecretScope,
+    Forbidden,
+    InvalidInput,
+    LeasesOpen,
+    WorkerNameElsewhere,
+    WorkerNameHeld,
+)
 from comfyfleet.kernel.ids import DispatchId, WorkflowId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.wire import worker_v1 as wire
+
+log = structlog.get_logger()
 
 
 async def register(call: Call) -> wire.Registered:
     """By fleet secret. The same name again takes over: one request, and a crashed worker is back at work."""
     rules = call.house.fleet_rules
     await call.limits.spend(rules.registrations_per_minute, "register", call.address)
-    secret = Secret(call.headers.get(b"x-fleet-secret", b"").decode("latin-1"))
     async with call.house.control_tx(read_only=True) as tx:
-        await fleet.require_fleet_secret(tx, secret)
+        await _secret(tx, call)
     said = call.read(wire.Register)
     checked = await _require_instance(call, said.worker_id)
     async with call.house.control_tx() as tx:
-        made = await _join(tx, said, call)
+        try:
+            made = await _join(tx, said, call)
+        except (WorkerNameHeld, WorkerNameElsewhere, FleetSecretScope) as refused:
+            log.warning("worker.registration_refused", worker_id=said.worker_id, code=refused.code, from_=call.address)
+            raise
         tokens, returned = await _go_on(tx, said, made, call)
         await audit.record_worker_events(tx, [_event(said, made, call, checked=checked, rebound=len(tokens))])
         assigned = await fleet.allowed_workflows(tx, made.worker)
@@ -68,8 +82,12 @@ async def _require_instance(call: Call, worker_id: str) -> str:
     return "skipped" if known is None else "passed"
 
 
+async def _secret(tx: ControlTx, call: Call) -> FleetSecret:
+    return await fleet.require_fleet_secret(tx, Secret(call.headers.get(b"x-fleet-secret", b"").decode("latin-1")))
+
+
 async def _join(tx: ControlTx, said: wire.Register, call: Call) -> Registration:
-    group = None
+    secret, group = await _secret(tx, call), None
     if said.fleet_slug is not None:
         if said.stage is None:
             raise InvalidInput("stage", "goes together with fleet_slug")
@@ -82,8 +100,44 @@ async def _join(tx: ControlTx, said: wire.Register, call: Call) -> Registration:
         capabilities=said.capabilities,
         boot_id=said.boot_id,
     )
+    if group is not None or said.workflow_slugs:
+        fleet.require_scope(secret, fleet=group, names_workflows=bool(said.workflow_slugs))
+    _warn_of(secret, said.worker_id)
     own = [workflow.id for workflow in await workflows.require_active(tx, said.workflow_slugs)]
-    return await fleet.register_worker(tx, new, fleet=group, own_workflows=own, rules=call.house.fleet_rules)
+    return await fleet.register_worker(
+        tx,
+        new,
+        fleet=group,
+        own_workflows=own,
+        rules=call.house.fleet_rules,
+        proof=await _name_proof(tx, said, call),
+        within=secret.fleet_id,
+    )
+
+
+def _warn_of(secret: FleetSecret, worker_id: str) -> None:
+    if not secret.has_scope:
+        log.warning("fleet_secret.without_scope", secret=secret.name, worker_id=worker_id, problem=fleet.WITHOUT_SCOPE)
+
+
+async def _name_proof(tx: ControlTx, said: wire.Register, call: Call) -> NameProof:
+    proposed = call.headers.get(b"x-next-token")
+    return NameProof(
+        last_token=call.bearer() if b"authorization" in call.headers else None,
+        next_token=Secret(proposed.decode("latin-1")) if proposed is not None else None,
+        holds_lease=await _holds_lease(tx, said, call),
+    )
+
+
+async def _holds_lease(tx: ControlTx, said: wire.Register, call: Call) -> bool:
+    if not said.leases or (now := await fleet.find_worker(tx, said.worker_id)) is None:
+        return False
+    proofs = _proofs(said, Holder(now.id, now.incarnation))
+    return await dispatch.proves_a_lease(tx, proofs, signer=call.house.leases)
+
+
+def _proofs(said: wire.Register, holder: Holder) -> list[LeaseProof]:
+    return [LeaseProof(DispatchId(each.dispatch_id), Secret(each.lease_token), holder) for each in said.leases]
 
 
 async def _go_on(
@@ -92,15 +146,16 @@ async def _go_on(
     """The leases of the life before: those it proves are its again, the others go back to the queue."""
     if not made.took_over:
         return {}, []
-    before = Holder(made.worker.id, made.worker.incarnation - 1)
-    proofs = [LeaseProof(DispatchId(each.dispatch_id), Secret(each.lease_token), before) for each in said.leases]
     tokens = await dispatch.rebind_leases(
         tx,
-        proofs,
+        _proofs(said, Holder(made.worker.id, made.worker.incarnation - 1)),
         to=Holder(made.worker.id, made.worker.incarnation),
         signer=call.house.leases,
         rules=call.house.queue_rules,
     )
+    if made.repeated:
+        # The first time returned what was not proven. A copy that arrives late must not take what was leased since.
+        return tokens, []
     return tokens, await dispatch.return_leases(tx, made.worker.id, "worker_restarted", keep=tokens)
 
 
@@ -109,6 +164,7 @@ def _event(said: wire.Register, made: Registration, call: Call, *, checked: str,
     detail = {
         "incarnation": made.worker.incarnation,
         "took_over": made.took_over,
+        "repeated": made.repeated,
         "fleet": f"{said.fleet_slug}/{said.stage}" if said.fleet_slug else None,
         "asg_check": checked,
         "rebound": rebound,

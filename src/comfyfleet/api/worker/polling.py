@@ -24,8 +24,12 @@ T = TypeVar("T", bound=wire.Request)
 
 async def poll(call: Call) -> wire.PollReply:
     asked, worker = await identified(call, wire.Poll)
+    with call.house.desk.presence.calling(worker.id, current_load=asked.current_load):
+        return await _answer(call, asked, worker)
+
+
+async def _answer(call: Call, asked: wire.Poll, worker: Worker) -> wire.PollReply:
     desk, rules = call.house.desk, call.house.queue_rules
-    desk.presence.note(worker.id, current_load=asked.current_load)
     if asked.capabilities:
         await desk.change_capabilities(worker, asked.capabilities)
     drained = worker.status is WorkerStatus.DRAINING

@@ -48,6 +48,10 @@ fleet_secrets = sa.Table(
     sa.Column("secret_hash", sa.Text(), nullable=False, unique=True),
     sa.Column("retired_at", UtcTime(), nullable=True),
     created_at(),
+    # The one fleet it opens; none: any.
+    sa.Column("fleet_id", sa.Uuid(), sa.ForeignKey("comfyui_fleets.id"), nullable=True),
+    # Whether workers may name workflows of their own. None: made before secrets had a scope; it opens everything.
+    sa.Column("allows_workflows", sa.Boolean(), nullable=True),
 )
 
 comfyui_workers = sa.Table(

@@ -22,7 +22,10 @@ export function AddWorkerPage() {
   const fleets = useAllFleets();
   const [picked, setPicked] = useState<string | null>(wanted ?? null);
   const fleetId = picked ?? fleets.data?.[0]?.id ?? null;
-  const [secret, setSecret] = useState<string | null>(null);
+  // A secret opens the fleet it was made for, and no other.
+  const [made, setMade] = useState<{ fleetId: string; secret: string } | null>(null);
+  const secret = made !== null && made.fleetId === fleetId ? made.secret : null;
+  const fleet = fleets.data?.find((each) => each.id === fleetId);
   return (
     <>
       <PageHead title="Add a worker" text="The agent runs beside a ComfyUI and asks for work: it needs no open port, only a way to this server." />
@@ -38,7 +41,7 @@ export function AddWorkerPage() {
           </Group>
         </Step>
         <Step number={2} title="A fleet secret lets it register" done={secret !== null}>
-          <SecretStep secret={secret} keep={setSecret} />
+          {fleet ? <SecretStep key={fleet.id} fleet={`${fleet.slug}/${fleet.stage}`} secret={secret} keep={(value) => setMade({ fleetId: fleet.id, secret: value })} /> : <Text size="sm" className="quiet">Choose a fleet first.</Text>}
         </Step>
         <Step number={3} title="Start it on the machine with the ComfyUI" done={false}>
           {fleetId ? <Command fleetId={fleetId} secret={secret} /> : <Text size="sm" className="quiet">Choose a fleet first.</Text>}
@@ -61,12 +64,12 @@ function Step({ number, title, done, children }: { number: number; title: string
   );
 }
 
-function SecretStep({ secret, keep }: { secret: string | null; keep: (secret: string) => void }) {
+function SecretStep({ fleet, secret, keep }: { fleet: string; secret: string | null; keep: (secret: string) => void }) {
   const make = useMutation({
-    mutationFn: async () => (await adminCreateFleetSecret({ body: { name: `made in the console, ${new Date().toISOString().slice(0, 10)}` }, throwOnError: true })).data,
+    mutationFn: async () => (await adminCreateFleetSecret({ body: { name: `made in the console, ${new Date().toISOString().slice(0, 10)}`, fleet }, throwOnError: true })).data,
     onSuccess: (made) => keep(made.secret),
   });
-  if (secret) return <Text size="sm">It is in the line below, and is shown this once. One secret serves as many workers as you like.</Text>;
+  if (secret) return <Text size="sm">It is in the line below, and is shown this once. It serves as many workers of {fleet} as you like, and no other fleet.</Text>;
   return (
     <Stack gap="sm" align="start">
       <Text size="sm" className="quiet">If you have one, paste it into the line below. Otherwise make one: only its hash is kept.</Text>

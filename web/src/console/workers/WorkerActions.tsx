@@ -1,6 +1,6 @@
 import { Group } from "@mantine/core";
 import { useState } from "react";
-import { adminApproveWorker, adminDrainWorker, adminRevokeWorker, adminRotateToken, type WorkerView } from "@/client";
+import { adminApproveWorker, adminDrainWorker, adminForgetWorker, adminRevokeWorker, adminRotateToken, type WorkerView } from "@/client";
 import { ConfirmAction } from "@/parts/ConfirmAction";
 import { Act } from "../parts/Act";
 import { then } from "../parts/reading";
@@ -27,7 +27,7 @@ export function WorkerActions({ worker }: { worker: WorkerView }) {
         <ConfirmAction
           label="Rotate token"
           question={`A new token for worker “${worker.worker_id}”?`}
-          text="The old one stops at once: the worker must be told the new one, or started again. What it holds stays with it."
+          text="The old one stops at once: the worker must be given the new one and started again, or waits until it was silent for a lease. What it holds stays with it."
           act={then(rotate)}
           done="The old token is dead."
         />
@@ -43,7 +43,16 @@ export function WorkerActions({ worker }: { worker: WorkerView }) {
           done={`${worker.worker_id} is shut out.`}
         />
       )}
-      <ShownOnce title="The new token" text="It is shown this once." value={token} label="Copy the token" close={() => setToken(null)} />
+      {worker.status === "gone" && (
+        <ConfirmAction
+          label="Forget"
+          question={`Forget worker “${worker.worker_id}”?`}
+          text="Its name is free then, for any fleet. Its attempts stay in the history of their jobs."
+          act={then(() => adminForgetWorker(named))}
+          done={`${worker.worker_id} is forgotten.`}
+        />
+      )}
+      <ShownOnce title="The new token" text="It is shown this once. Put it into the file worker.token of the worker's folder, and start it again." value={token} label="Copy the token" close={() => setToken(null)} />
     </Group>
   );
 }
