@@ -138,6 +138,11 @@ class Worker:
         )
 
 
+def revoked_hash(row_id: WorkerId) -> str:
+    """In place of a token's hash: no token has it."""
+    return f"revoked {row_id}"
+
+
 class Standing(Struct, frozen=True, eq=False):
     """What decides whether a worker may take work at this instant."""
 

@@ -11,7 +11,16 @@ from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
 from comfyfleet.fleet.inventory import keep_inventory
 from comfyfleet.fleet.lifecycle import LIVE, WORKER, WorkerEvent, WorkerStatus
-from comfyfleet.fleet.model import NO_PROOF, Fleet, FleetRules, NameProof, NewWorker, Registration, Worker
+from comfyfleet.fleet.model import (
+    NO_PROOF,
+    Fleet,
+    FleetRules,
+    NameProof,
+    NewWorker,
+    Registration,
+    Worker,
+    revoked_hash,
+)
 from comfyfleet.fleet.needs import Said, keep_capabilities
 from comfyfleet.fleet.presence import take_turns
 from comfyfleet.kernel.errors import Forbidden, InvalidInput, LimitReached, WorkerNameElsewhere, WorkerNameHeld
@@ -170,7 +179,7 @@ def _require_own_fleet(found: Any, coming: _Coming) -> None:
 
 def _require_free_or_proven(found: Any, coming: _Coming) -> None:
     """Free: it has left, its token was revoked, or it made no call for long enough."""
-    held_s, fenced = coming.rules.name_held_s, found.token_hash == sql.revoked_hash(found.id)
+    held_s, fenced = coming.rules.name_held_s, found.token_hash == revoked_hash(found.id)
     if found.status not in LIVE or fenced or found.silent_s > held_s or coming.proof.shows(found.token_hash):
         return
     left_s = held_s - found.silent_s

@@ -17,7 +17,7 @@ from comfyfleet.db.tables import (
     workflows,
 )
 from comfyfleet.fleet.lifecycle import LIVE, WORKER, WorkerEvent, WorkerStatus
-from comfyfleet.fleet.model import NewWorker
+from comfyfleet.fleet.model import NewWorker, revoked_hash
 from comfyfleet.fleet.needs.model import Said
 from comfyfleet.kernel.ids import FleetId, WorkerId, WorkflowId, new_id
 
@@ -232,10 +232,6 @@ def revoke_worker(row_id: WorkerId) -> sa.Update:
     return move_worker(row_id, WorkerEvent.REVOKE).values(
         incarnation=w.c.incarnation + 1, token_hash=sa.literal(revoked_hash(row_id), sa.Text())
     )
-
-
-def revoked_hash(row_id: WorkerId) -> str:
-    return f"revoked {row_id}"
 
 
 def forget_worker(row_id: WorkerId) -> sa.Delete:

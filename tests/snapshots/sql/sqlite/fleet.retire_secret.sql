@@ -2,4 +2,3 @@ UPDATE fleet_secrets
 SET retired_at=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z')
 WHERE fleet_secrets.id = ?
 AND fleet_secrets.retired_at IS NULL
-RETURNING id, name, secret_hash, retired_at, created_at

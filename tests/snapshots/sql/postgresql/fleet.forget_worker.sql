@@ -1,0 +1,3 @@
+DELETE
+FROM comfyui_workers
+WHERE comfyui_workers.id = %(id_1)s::UUID
