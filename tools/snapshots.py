@@ -29,7 +29,7 @@ from pydantic import SecretStr
 from pydantic_settings import BaseSettings
 
 from comfyfleet.api.app import build_app
-from comfyfleet.api.errors import EDGE_WORDS, OWN_WORDS, status_of
+from comfyfleet.api.errors import CONNECTION_WORDS, EDGE_WORDS, OWN_WORDS, status_of
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.bootstrap import build_house
 from comfyfleet.cli.errors import exit_code
@@ -248,7 +248,11 @@ def errors_page() -> str:
         except StopIteration:
             status = "–"  # only ever raised on the command line
         rows[error.code] = f"| `{error.code}` | {status} | {exit_code(instance)} | {inspect.getdoc(error)} |"
-    for status_code, (code, message) in [*OWN_WORDS.items(), *EDGE_WORDS.items()]:
+    for status_code, (code, message) in [
+        *OWN_WORDS.items(),
+        *EDGE_WORDS.items(),
+        *((each[0], each[1:]) for each in CONNECTION_WORDS[2:]),
+    ]:
         rows.setdefault(code, f"| `{code}` | {status_code} | – | {message} |")
     return "\n".join([*lines, *(rows[code] for code in sorted(rows))])
 

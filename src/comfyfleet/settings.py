@@ -84,6 +84,18 @@ class Settings(BaseSettings):
         ["127.0.0.1"], description="Addresses whose `X-Forwarded-*` headers are believed."
     )
     cors_origins: list[str] = Field([], description="Other web origins that may call the API from a browser.")
+    connections_max: int = Field(
+        10_000,
+        ge=10,
+        description="Connections open at once; one more is answered 503 and closed. Three quarters of the open files"
+        " that the system allows, where that is less.",
+    )
+    connections_per_address_max: int = Field(
+        4_000,
+        ge=1,
+        description="Of these from one address. It does not hold for `trusted_proxies`. A worker holds a few: lower it"
+        " only below what your workers behind one address need.",
+    )
     shutdown_grace_s: float = Field(2.0, ge=0, le=300, description="How long open requests may go on after a stop.")
 
     database_url: SecretStr | None = Field(

@@ -44,6 +44,15 @@ OWN_WORDS: dict[int, tuple[str, str]] = {
     413: ("body_too_large", "The body is larger than this server takes."),
 }
 
+# Said below the application, before a request is one; the connection is closed then.
+CONNECTION_WORDS: list[tuple[int, str, str]] = [
+    (400, *OWN_WORDS[400]),
+    (408, *OWN_WORDS[408]),
+    (408, "headers_too_slow", "The headers of the request did not arrive in time."),
+    (431, "headers_too_large", "Address and headers of a request may have 64 KiB together."),
+    (503, "too_many_connections", "There are too many connections to this server. Try again in a moment."),
+]
+
 # What only the HTTP edge can say.
 EDGE_WORDS: dict[int, tuple[str, str]] = {
     400: ("malformed_json", "The body is not JSON, or nested too deeply."),

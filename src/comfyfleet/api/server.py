@@ -4,11 +4,13 @@ import asyncio
 import gc
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
+from comfyfleet.api.connections import ConnectionRules, Connections, GuardedProtocol
 from comfyfleet.api.stopping import Stopping
 
 LeaveFirst = Callable[[], Awaitable[None]]
@@ -59,10 +61,13 @@ def build_server(
     port: int,
     grace_s: float,
     trusted_proxies: list[str],
+    connections: ConnectionRules | None = None,
     leave_first: LeaveFirst | None = None,
 ) -> Server:
+    guard = Connections(connections or ConnectionRules(), trusted_proxies=trusted_proxies)
     config = uvicorn.Config(
         app,
+        http=partial(GuardedProtocol, guard=guard),  # type: ignore[arg-type]
         host=host,
         port=port,
         log_config=None,

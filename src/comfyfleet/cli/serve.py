@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from comfyfleet.api.app import build_app
+from comfyfleet.api.connections import ConnectionRules
 from comfyfleet.api.logs import configure_logs
 from comfyfleet.api.server import build_server
 from comfyfleet.bootstrap import (
@@ -80,6 +81,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         port=settings.port,
         grace_s=settings.shutdown_grace_s,
         trusted_proxies=settings.trusted_proxies,
+        connections=ConnectionRules(settings.connections_max, settings.connections_per_address_max),
     )
     log_listening(settings)
     if sys.stdout.isatty():

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from rich.console import Console
 
 from comfyfleet.api.app import build_app
+from comfyfleet.api.connections import ConnectionRules
 from comfyfleet.api.logs import configure_logs
 from comfyfleet.api.server import Server, build_server
 from comfyfleet.bootstrap import (
@@ -91,5 +92,6 @@ def _build_server(app: FastAPI, settings: Settings, neighbours: Neighbours) -> S
         port=settings.port,
         grace_s=settings.shutdown_grace_s,
         trusted_proxies=settings.trusted_proxies,
+        connections=ConnectionRules(settings.connections_max, settings.connections_per_address_max),
         leave_first=neighbours.leave,
     )
