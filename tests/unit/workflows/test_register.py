@@ -130,7 +130,7 @@ def test_what_is_proposed_for_comfyuis_own_templates_can_be_taken_too() -> None:
             continue
         proposed = propose_properties(graph, server)
         assert read_properties([each.as_json() for each in proposed]) == proposed
-        output = next((each.node for each in list_saving_nodes(graph, server)), None)
+        output = next((each.node for each in list_saving_nodes(graph)), None)
         prepare_version(json.dumps(graph).encode(), properties=proposed, output_node=output)
         taken += bool(proposed)
     assert taken > 40
