@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
+import hypothesis
 import pytest
 
 from comfyfleet.bootstrap import build_house
@@ -84,6 +85,12 @@ class Databases:
         for name in self.made:
             if self.cluster is not None:
                 self.cluster.drop(name)
+
+
+def pytest_configure() -> None:
+    # How long an example takes says more about the machine's load than about the code.
+    hypothesis.settings.register_profile("untimed", deadline=None)
+    hypothesis.settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
