@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from comfyfleet.kernel.errors import Superseded
 from comfyfleet.worker.beat import Heartbeat, interval_s
@@ -45,6 +46,30 @@ async def test_a_cancel_is_heard_while_it_runs_and_acknowledged(plant: Plant, tm
         await asyncio.to_thread(plant.cancel, job)
         assert await asyncio.to_thread(plant.ends, job) == "cancelled"
         assert not engine.engine.queue.snapshot()[0]
+    assert [row["reason"] for row in plant.attempts(job)] == ["cancelled"]
+
+
+async def test_a_cancel_in_a_node_that_says_nothing_is_heard_at_once(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a heartbeat nor a report of progress brings it; and the worker is full, so no poll is open."""
+    monkeypatch.setattr(Heartbeat, "_pass_on", lambda self, reply: None)
+    with capture_logs() as said:
+
+        def stops(job: str) -> bool:
+            return any(each["event"] == "job.stops" and each["dispatch_id"] == job for each in said)
+
+        async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url):
+            job = await asyncio.to_thread(plant.order, "draw", seconds=12, steps=2)
+            await eventually(lambda: engine.engine.queue.snapshot()[0], "it runs")
+            behind = await asyncio.to_thread(plant.order, "draw", seconds=12, steps=2, seed=2)
+            await eventually(lambda: engine.engine.queue.snapshot()[1], "the next one stands behind it")
+            await asyncio.sleep(1.0)  # what it had to say is said
+            for each in (behind, job):
+                await asyncio.to_thread(plant.cancel, each)
+                await eventually(lambda each=each: stops(each), "it is heard", within_s=2.0)
+                assert await asyncio.to_thread(plant.ends, each) == "cancelled"
+            assert not engine.engine.queue.snapshot()[0]
     assert [row["reason"] for row in plant.attempts(job)] == ["cancelled"]
 
 

@@ -136,12 +136,16 @@ def cancel(dispatch_id: Id, as_json: AsJson = False) -> None:
         async with house.control_tx() as tx:
             found = await dispatch.cancel_dispatch(tx, DispatchId(dispatch_id))
             await record(house, tx, "dispatch.cancel", dispatch_id, status=found.status)
-            return found
+        if found.worker_id is not None:
+            house.desk.holder_changed(found.worker_id)
+        return found
 
     found = in_house(work)
     told = found.status is dispatch.DispatchStatus.LEASED
     sentence = (
-        "Its worker is told with its next report or heartbeat." if told else f"Dispatch {found.id} is {found.status}."
+        "Its worker is told, with its next heartbeat at the latest."
+        if told
+        else f"Dispatch {found.id} is {found.status}."
     )
     print_one(found, as_json=as_json, sentence=sentence)
 

@@ -45,6 +45,11 @@ class Bell:
         self._ringing: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
 
+    @property
+    def is_heard(self) -> bool:
+        """Other replicas can hear it: the database passes notices on."""
+        return self._notices.supported
+
     def ring(
         self,
         queued: Mapping[LaneId, int] | None = None,

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, TypeVar
+from uuid import UUID
 
 import structlog
 
@@ -17,6 +18,7 @@ from comfyfleet.desk.bell import Bell
 from comfyfleet.desk.coalesce import Coalescer
 from comfyfleet.desk.diary import Diary
 from comfyfleet.desk.live import Allowances, LiveEvents
+from comfyfleet.desk.notices import Notices
 from comfyfleet.desk.polls import Poll, Polls
 from comfyfleet.desk.presence import FLUSH_EVERY_S, Presence
 from comfyfleet.desk.roster import Roster
@@ -46,6 +48,10 @@ HELD_S = 5.0
 HELD_MAX = 10_000
 # No worker is called so.
 EVERYBODY = "*"
+# Nor so: what one worker holds has changed, by the id of its row.
+HOLDER = "holder/"
+# Where no process can tell another, a cancel that came from elsewhere is found by looking.
+NOTICES_LOOK_S, NOTICES_LOOK_TOLD_S = 1.0, 5.0
 
 log = structlog.get_logger()
 _Item = TypeVar("_Item")
@@ -65,6 +71,7 @@ class Desk:
         self.allowances = Allowances()
         self.starts = Starts()
         self.diary = Diary(central)
+        self.notices = Notices(central)
         self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))
         self._beats: Coalescer[Sequence[Beat], Extensions] = Coalescer(self._extend)
         self._reports: Coalescer[Report, Ended] = Coalescer(self._complete)
@@ -77,6 +84,8 @@ class Desk:
         self._chores: list[asyncio.Task[None]] = []
         self._held: dict[tuple[DispatchId, Secret, Holder], tuple[HeldLease, float]] = {}
         self._cancels = 0
+        self._telling: set[asyncio.Task[None]] = set()
+        self._notices_look_s = NOTICES_LOOK_TOLD_S if self._bell.is_heard else NOTICES_LOOK_S
         # Whoever settles wants to know that there is something to settle.
         self.on_finished: Callable[[], None] = lambda: None
         # A replica that leaves upkeep to others calls; whoever does upkeep hears it.
@@ -175,11 +184,26 @@ class Desk:
         self.on_finished()
 
     def cancelled(self, dispatch_id: DispatchId) -> None:
-        """Its worker hears of it with its next report here; at other replicas, when they have forgotten what they knew,
-        and everywhere with its next heartbeat."""
+        """Its worker is told at once if it waits for that, at whichever replica; else with its next report, and at the
+        latest with its next heartbeat."""
         self._cancels += 1
         for key in [key for key in self._held if key[0] == dispatch_id]:
             del self._held[key]
+        task = asyncio.create_task(self._tell_holder(dispatch_id))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _tell_holder(self, dispatch_id: DispatchId) -> None:
+        with suppress(DatabaseUnavailable):  # then the next look finds it
+            async with self._central.control_tx(read_only=True) as tx:
+                found = await dispatch.find_dispatch(tx, dispatch_id)
+            if found is not None and found.worker_id is not None:
+                self.holder_changed(found.worker_id)
+
+    def holder_changed(self, worker_id: WorkerId) -> None:
+        """One of its leases is no longer wanted: it is told, here or at another replica."""
+        self._forget(f"{HOLDER}{worker_id}")
+        self._bell.ring(changed=f"{HOLDER}{worker_id}")
 
     def worker_changed(self, worker_id: str) -> None:
         """Whatever is remembered of it, here and at other replicas, is out of date."""
@@ -200,8 +224,18 @@ class Desk:
             self.roster.forget_assignments()
             self.polls.room.dismiss_all()
             return
+        if worker_id.startswith(HOLDER):
+            self._look_at_leases_of(WorkerId(UUID(worker_id.removeprefix(HOLDER))))
+            return
         for known in self.roster.forget(worker_id):
             self.polls.room.dismiss(known)
+            self.notices.wake(known)
+
+    def _look_at_leases_of(self, worker_id: WorkerId) -> None:
+        self._cancels += 1
+        for key in [key for key in self._held if key[2].worker_id == worker_id]:
+            del self._held[key]
+        self.notices.wake(worker_id)
 
     def came_back(self, lanes: Collection[LaneId]) -> None:
         self.polls.came_back(lanes)
@@ -231,6 +265,7 @@ class Desk:
         self._bell.start()
         self._chores = [
             asyncio.create_task(_every(LOOK_EVERY_S, self.polls.look)),
+            asyncio.create_task(_every(self._notices_look_s, self.notices.look)),
             asyncio.create_task(_every(FLUSH_EVERY_S, self.presence.flush)),
             asyncio.create_task(_every(diary.FLUSH_EVERY_S, self.diary.flush)),
         ]
@@ -238,6 +273,7 @@ class Desk:
     async def stop(self) -> None:
         """Those who wait go away with empty hands."""
         self.polls.room.close()
+        self.notices.close()
         await self._bell.stop()
         for task in self._chores:
             task.cancel()
@@ -248,6 +284,7 @@ class Desk:
             await self.diary.flush()
 
     async def close(self) -> None:
+        await asyncio.gather(*self._telling)
         await self._bell.stop()
         await self._central.close()
 

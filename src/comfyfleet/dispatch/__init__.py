@@ -52,6 +52,7 @@ from comfyfleet.dispatch.rebind import (
     proves_a_lease,
     read_leases,
     rebind_leases,
+    unwanted_leases,
     workers_with_leases,
 )
 from comfyfleet.dispatch.requeue import requeue_dispatch
@@ -115,5 +116,6 @@ __all__ = [
     "require_dispatch",
     "return_leases",
     "set_priority",
+    "unwanted_leases",
     "workers_with_leases",
 ]

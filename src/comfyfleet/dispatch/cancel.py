@@ -10,7 +10,7 @@ from comfyfleet.kernel.ids import DispatchId
 
 
 async def cancel_dispatch(tx: ControlTx, dispatch_id: DispatchId) -> Dispatch:
-    """Waiting: cancelled at once. Leased: its worker is told with its next report or heartbeat, and may finish first.
+    """Waiting: cancelled at once. Leased: its worker is to be told, and may finish first.
 
     Over already: nothing changes, and what it became is returned.
     """

@@ -38,6 +38,18 @@ async def read_leases(tx: ControlTx, proofs: Sequence[LeaseProof]) -> dict[Dispa
     }
 
 
+async def unwanted_leases(tx: ControlTx, holders: Sequence[Holder]) -> dict[WorkerId, frozenset[DispatchId]]:
+    """Leases that somebody has cancelled and that have not ended yet, by the worker that holds them."""
+    rows = await tx.all(
+        sql.unwanted_leases(),
+        rows=batch([{"worker_id": each.worker_id, "incarnation": each.incarnation} for each in holders]),
+    )
+    found: dict[WorkerId, frozenset[DispatchId]] = {}
+    for row in rows:
+        found[row.worker_id] = found.get(row.worker_id, frozenset()) | {row.id}
+    return found
+
+
 async def workers_with_leases(tx: ControlTx, worker_ids: Sequence[WorkerId]) -> set[WorkerId]:
     rows = await tx.all(sql.workers_with_leases(), rows=batch([{"worker_id": each} for each in worker_ids]))
     return {row.worker_id for row in rows}

@@ -88,6 +88,17 @@ def workers_with_leases() -> sa.Select[Any]:
 
 
 @built_once
+def unwanted_leases() -> sa.Select[Any]:
+    b = batch_rows("b", {"worker_id": sa.Uuid(), "incarnation": sa.BigInteger()})
+    holds = sa.and_(
+        d.c.worker_id == b.c.worker_id,
+        d.c.incarnation == b.c.incarnation,
+        d.c.status == constant(DispatchStatus.LEASED),
+    )
+    return sa.select(d.c.id, d.c.worker_id).join(b, holds).where(d.c.cancel_requested_at.is_not(None))
+
+
+@built_once
 def held_leases() -> sa.Select[Any]:
     b = batch_rows("b", LEASE_KEY)
     return (

@@ -22,6 +22,8 @@ async def tick(house: House, pool: str) -> int:
         unheard = [each.id for each in found if each.cancel_requested_at is None and each.finished_at is None]
         for each in unheard:
             await dispatch.cancel_dispatch(tx, each)
+    for each in unheard:
+        house.desk.cancelled(each)
     if unheard:
         house.desk.on_finished()
     return len(unheard)

@@ -116,7 +116,7 @@ class Job(Struct, kw_only=True):
     `nonce` is this attempt's own. `output_url` takes the primary output in one PUT with `output_headers`, whatever its
     size; it is then named by `output_path` at completion. Further ones, and one whose URL has expired: `outputs`.
     All URLs of the reply work for `url_seconds`. `takes_ran_s`: this control plane knows the field of that name;
-    `takes`: the further fields that it knows, of those that came later.
+    `takes`: the further fields that it knows, of those that came later, and calls.
     """
 
     dispatch_id: UUID
@@ -199,6 +199,26 @@ class HeartbeatReply(Struct, kw_only=True):
     leases: list[LeaseState]
     lost: list[UUID]
     heartbeat_interval_seconds: float
+    draining: bool = False
+
+
+# ── notices ──
+
+
+class Notices(Request):
+    """One call that stays open while leases are held. `heard`: cancels that it need not be told again; `draining`: it
+    leaves already, or was drained when it came."""
+
+    wait_seconds: Annotated[float, Meta(ge=0, le=30)] = 0
+    heard: Annotated[list[UUID], Meta(max_length=1000)] = []
+    draining: bool = False
+
+
+class NoticesReply(Struct, kw_only=True):
+    """What a heartbeat's reply would say, as soon as it is so. Empty when the time is over, or when another call of
+    this worker has taken the place of this one."""
+
+    cancel_requested: list[UUID]
     draining: bool = False
 
 

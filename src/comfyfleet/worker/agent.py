@@ -4,6 +4,7 @@ heartbeat (thread)   keeps every lease alive, hears what is lost, cancelled, wan
 poll loop            leases while there is room
 job tasks            one each, from lease to ending
 reporter             progress to whoever watches
+notice               hears of a cancel or a drain at once while leases are held
 pulse                tells the heartbeat's thread that this loop is alive
 rejoin               registers again when the token is no longer one
 leave                once a notice has come: what is ahead goes back, what runs may finish if time allows
@@ -32,6 +33,7 @@ from comfyfleet.worker.journal import Entry, Journal
 from comfyfleet.worker.leases import LeaseBook, Word
 from comfyfleet.worker.leave import Leaving
 from comfyfleet.worker.news import News
+from comfyfleet.worker.notices import NoticeLoop
 from comfyfleet.worker.options import WorkerSettings
 from comfyfleet.worker.own_token import OwnToken
 from comfyfleet.worker.poll_loop import PollLoop
@@ -117,6 +119,13 @@ class Agent:
             on_draining=self._drained_by_operator,
         )
         self._leaving = Leaving(self._under_way)
+        self._notice_loop = NoticeLoop(
+            control,
+            book,
+            is_leaving=lambda: self._leaving.is_leaving or self._polling.is_drained,
+            on_draining=self._drained_by_heartbeat,
+        )
+        self._under_way.notices = self._notice_loop.answers
 
     # ── what others tell it ──
 
@@ -198,6 +207,7 @@ class Agent:
                 "pulse": self._pulse(),
                 "reporter": self._tools.reporter.run(),
                 "rejoin": self._rejoin(),
+                "notice": self._notice_loop.run(),
                 "notices": self._heed_notices(),
                 "work": self._work(registered, entries),
             }.items()

@@ -26,6 +26,7 @@ from comfyfleet.worker.stages import NOT_BEGUN, Force, Stage, Stop
 from comfyfleet.worker.tools import Tools
 
 CANCEL_S = 15.0  # for the server to confirm that a prompt is gone
+WITHDRAW_S, WITHDRAW_AGAIN_S = 15.0, 2.0
 BRINGS_MAX = 3  # how often outputs are brought that the store then does not have
 
 log = structlog.get_logger()
@@ -158,7 +159,9 @@ class JobRun:
         if stop is not None and stop.force is Force.LOST:
             return None
         if ending is None and stop is not None:
-            await withdraw(self.course)
+            # A server that has not let go by now is asked once more, and not waited for: a long node may take hours.
+            tried = self._withdrawing is not None
+            await withdraw(self.course, within_s=WITHDRAW_AGAIN_S if tried else WITHDRAW_S)
             ending = self._end_with(_report_of(stop))
         return ending
 

@@ -30,6 +30,7 @@ class UnderWay:
         self._runs: dict[UUID, JobRun] = {}
         self._tasks: dict[UUID, asyncio.Task[None]] = {}
         self.changed = asyncio.Event()
+        self.notices = asyncio.Event()  # set: a lease is held whose control plane answers `notices`
         self._no_ahead_until = 0.0
         self._took_s: OrderedDict[str, float] = OrderedDict()
 
@@ -88,6 +89,10 @@ class UnderWay:
         book = self._tools.book
         book.mark_ahead({run.course.entry.dispatch_id for run in self if run.ahead and not run.course.is_delivering})
         book.load = self.load
+        if any(run.course.job_takes("notices") for run in self._runs.values()):
+            self.notices.set()
+        else:
+            self.notices.clear()
         self._tools.telemetry.holding(leases=len(self._runs), running=self.load)
         self.changed.set()
 

@@ -1,4 +1,4 @@
-"""The nine endpoints, as a worker calls them."""
+"""The ten endpoints, as a worker calls them."""
 
 import asyncio
 import json
@@ -298,6 +298,30 @@ async def test_a_cancellation_is_told_with_the_next_heartbeat(yard: Yard) -> Non
     assert (await worker.say("heartbeat", **lease_of(job)))["leases"][0]["cancel_requested"]
     ended = await worker.say("fail", **lease_of(job), error_class="cancelled", error="stopped")
     assert ended["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("by", ["cancel", "drain"])
+async def test_a_worker_that_is_busy_is_told_at_once_while_it_waits_for_notices(yard: Yard, by: str) -> None:
+    worker = await yard.register()
+    dispatch_id = await yard.add()
+    assert "notices" in (await worker.poll())["takes"]
+    waiting = asyncio.create_task(worker.say("notices", wait_seconds=30))
+    async with asyncio.timeout(10):
+        while len(yard.house.desk.notices) == 0:  # noqa: ASYNC110 it signals nobody
+            await asyncio.sleep(0.005)
+    path = f"dispatches/{dispatch_id}/cancel" if by == "cancel" else f"workers/{worker.name}/drain"
+    done = await yard.client.post(f"/api/admin/{path}", headers=await an_operator_key(yard.house))
+    assert done.status_code == 200, done.text
+    async with asyncio.timeout(1.0):
+        told = await waiting
+    unwanted = [str(dispatch_id)] if by == "cancel" else []
+    assert told == {"cancel_requested": unwanted, "draining": by == "drain"}
+    again = await worker.say("notices", wait_seconds=0.05, heard=unwanted, draining=True)
+    assert again["cancel_requested"] == []
+
+
+async def test_a_stranger_hears_no_notices(yard: Yard) -> None:
+    await HttpWorker(yard.client, "nobody", token="x" * 64).say("notices", 401, wait_seconds=30)
 
 
 async def test_a_cancellation_is_told_with_the_next_report(yard: Yard) -> None:

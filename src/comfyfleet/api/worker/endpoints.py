@@ -1,4 +1,4 @@
-"""The nine addresses of the worker protocol, in front of the rest of the application.
+"""The ten addresses of the worker protocol, in front of the rest of the application.
 
 They pass by the middleware of the other routes, which costs more than leasing does, and keep its promises: a request
 id, safe headers, a limit on bodies, errors in the same words, and no bare 500.
@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from comfyfleet.api.errors import OWN_WORDS, error_response, fleet_error_response, log_outage
 from comfyfleet.api.requests import REQUEST_ID
-from comfyfleet.api.worker import beating, ending, events, joining, outputs, polling
+from comfyfleet.api.worker import beating, ending, events, joining, notices, outputs, polling
 from comfyfleet.api.worker.calls import Call, headers_of, read_body
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import new_id
@@ -47,6 +47,9 @@ ENDPOINTS: dict[str, Endpoint] = {
     ),
     "poll": Endpoint(polling.poll, wire.Poll, wire.PollReply, "Ask for a job; wait up to 30 s for one.", waits=True),
     "heartbeat": Endpoint(beating.heartbeat, wire.Heartbeat, wire.HeartbeatReply, "Keep leases alive."),
+    "notices": Endpoint(
+        notices.notices, wire.Notices, wire.NoticesReply, "Wait for a cancel while jobs run.", waits=True
+    ),
     "complete": Endpoint(ending.complete, wire.Complete, wire.EndReply, "The job is done."),
     "fail": Endpoint(ending.fail, wire.Fail, wire.EndReply, "The job failed; the class decides what follows."),
     "requeue": Endpoint(ending.requeue, wire.Requeue, wire.EndReply, "Give the job back; the attempt does not count."),
