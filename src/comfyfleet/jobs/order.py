@@ -58,6 +58,7 @@ def prepare_order(wish: Wish, offer: Offer, version: Version, graph: Mapping[str
     if wish.webhook_url is not None:
         webhooks.check_url(wish.webhook_url, field="webhook_url")
     given = {**wish.properties, **_input_of(wish, open_input(offer, version))}
+    workflows.check_given(graph, version.properties, wish.properties)
     chosen = workflows.choose(
         version.properties, offer.effect.overrides, given, random_seed=secrets.randbits(SEED_BITS)
     )

@@ -1,5 +1,6 @@
 """Workflows: registered ComfyUI graphs by slug, in versions that never change, with typed properties."""
 
+from comfyfleet.workflows.check_files import check_given
 from comfyfleet.workflows.graphs import keep_graph, read_graph
 from comfyfleet.workflows.model import Added, NewVersion, ProviderName, Requirements, Version, Workflow
 from comfyfleet.workflows.payload import (
@@ -56,6 +57,7 @@ __all__ = [
     "add_version",
     "add_workflow",
     "build_payload",
+    "check_given",
     "check_value",
     "choose",
     "fill_graph",

@@ -15,6 +15,7 @@ from comfyfleet.comfy.graph import (
     list_outputs,
 )
 from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.workflows.check_files import list_named_files
 from comfyfleet.workflows.model import Requirements
 from comfyfleet.workflows.properties import (
     FIELD_CHARS_MAX,
@@ -41,6 +42,9 @@ def propose_properties(graph: Mapping[str, Any], object_info: ObjectInfo | None 
     found = [each for each in found if _is_sound(each)][:PROPERTIES_MAX]
     held = {each.placeholder for each in found}
     found += [_text_at(name) for name in find_placeholders(graph) if name not in held]
+    # A text that names a file of the server is nothing for users; a placeholder there has to be answered for.
+    named = [prop for prop, _ in list_named_files(graph, found, object_info) if prop.placeholder is None]
+    found = [each for each in found if each not in named]
     first = next((each.name for each in found if each.is_media), None)
     return tuple(replace(each, is_primary_input=True) if each.name == first else each for each in found)
 

@@ -10,6 +10,7 @@ from comfyfleet.comfy.graph import hash_graph, load_graph, read_workflow
 from comfyfleet.db import ControlTx
 from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound
 from comfyfleet.workflows import sql
+from comfyfleet.workflows.check_files import check_files
 from comfyfleet.workflows.check_places import check_places
 from comfyfleet.workflows.model import Added, NewVersion, ProviderName, Requirements, Version, Workflow
 from comfyfleet.workflows.properties import Property
@@ -47,6 +48,7 @@ def prepare_version(
         raise InvalidInput("structure_hash", f"must have 1 to {HASH_CHARS_MAX} characters, none of them / or *")
     kept, parsed = read_graph_text(graph)
     check_places(parsed, properties)
+    check_files(parsed, properties)
     require_output_node(parsed, output_node)
     hashes = hash_graph(kept)
     return NewVersion(

@@ -18,6 +18,7 @@ from comfyfleet.workflows import (
     read_graph_text,
     read_properties,
 )
+from comfyfleet.workflows.check_files import check_files, check_given
 from comfyfleet.workflows.graphs import Shelf
 from tests.unit.comfy.graph.graphs import text_to_image
 from tests.unit.comfy.graph.test_templates import Everything
@@ -161,3 +162,64 @@ def test_the_shelf_keeps_what_was_used_last_within_its_measure() -> None:
     assert (len(shelf), shelf.size_bytes) == (2, 95)
     shelf.put("huge", {}, 101)
     assert (len(shelf), shelf.size_bytes) == (0, 0)
+
+
+def a_loader(class_type: str, name: str, value: str = "{{where}}") -> dict[str, Any]:
+    return {"1": {"class_type": class_type, "inputs": {name: value}}}
+
+
+LOADERS = [
+    ("LoadImage", "image"),
+    ("LoadImageMask", "image"),
+    ("LoadAudio", "audio"),
+    ("LoadLatent", "latent"),
+    ("Load3D", "model_file"),
+    ("LoadImageDataSetFromFolder", "folder"),
+    ("VHS_LoadVideoPath", "video"),
+    ("ImageLoaderOfSomePack", "file_path"),
+]
+WHERE = {"name": "where", "type": "text"}
+
+
+@pytest.mark.parametrize(("class_type", "name"), LOADERS)
+def test_a_text_cannot_name_a_file_of_the_server(class_type: str, name: str) -> None:
+    by_placeholder = [{**WHERE, "placeholder": "where"}]
+    by_node = [{**WHERE, "node": "1", "input_name": name}]
+    for value, properties in (("{{where}}", by_placeholder), ("sub/{{where}}.x", by_placeholder), ("a.x", by_node)):
+        with pytest.raises(InvalidInput, match="a text must not name a file"):
+            prepared(a_loader(class_type, name, value), properties)
+    proposed = propose_properties(a_loader(class_type, name, "a.x"))
+    assert not [each for each in proposed if each.type is PropertyType.TEXT]
+
+
+def test_nor_by_a_link_and_a_choice_may() -> None:
+    graph = {
+        "1": {"class_type": "PrimitiveString", "inputs": {"value": "a.png"}},
+        "2": {"class_type": "StringConcatenate", "inputs": {"string_a": ["1", 0], "string_b": "x"}},
+        "3": {"class_type": "VHS_LoadVideoPath", "inputs": {"video": ["2", 0], "frame_load_cap": 1}},
+        "4": {"class_type": "CLIPTextEncode", "inputs": {"text": "a cat", "clip": ["1", 0]}},
+    }
+    with pytest.raises(InvalidInput, match="a text must not name a file"):
+        prepared(graph, [{**WHERE, "node": "1", "input_name": "value"}])
+    prepared(graph, [{**WHERE, "node": "4", "input_name": "text"}])
+    choice = {"name": "where", "type": "choice", "choices": ["a.png", "b.png"], "node": "1", "input_name": "image"}
+    prepared(a_loader("LoadImage", "image", "a.png"), [choice])
+
+
+def test_a_definition_knows_what_a_name_does_not_say() -> None:
+    graph = {"1": {"class_type": "Surprise", "inputs": {"source": "a.png", "other": "b.png"}}}
+    flags = [{"image_upload": True}, {"file_upload": True}, {"remote": {"route": "/internal/files/output"}}]
+    for flag in flags:
+        info = {"Surprise": {"input": {"required": {"source": ["COMBO", flag], "other": ["STRING", {}]}}}}
+        properties = read_properties([{**WHERE, "node": "1", "input_name": "source"}])
+        with pytest.raises(InvalidInput, match="'source' of node '1'"):
+            check_files(graph, properties, info)
+        check_files(graph, read_properties([{**WHERE, "node": "1", "input_name": "other"}]), info)
+
+
+def test_of_an_old_version_users_may_not_set_such_a_text() -> None:
+    graph = a_loader("LoadImage", "image", "a.png")
+    properties = read_properties([{**WHERE, "node": "1", "input_name": "image"}])
+    with pytest.raises(InvalidInput, match="only operators may choose"):
+        check_given(graph, properties, {"where": "../../etc/passwd"})
+    check_given(graph, properties, {})

@@ -4,6 +4,7 @@ from comfyfleet.comfy.graph.bind import Value, bind_values, find_placeholders
 from comfyfleet.comfy.graph.check import check_graph, find_problems, is_link, links_of
 from comfyfleet.comfy.graph.convert import convert_workflow
 from comfyfleet.comfy.graph.definitions import InputDefinition, NodeDefinition, ObjectInfo, find_definition
+from comfyfleet.comfy.graph.files import names_server_file
 from comfyfleet.comfy.graph.hashes import GraphHashes, content_hash, hash_graph, structure_hash
 from comfyfleet.comfy.graph.inputs import GraphInput, InputType, list_inputs
 from comfyfleet.comfy.graph.limits import LIMITS, GraphLimits
@@ -43,6 +44,7 @@ __all__ = [
     "load_object_info",
     "missing_classes",
     "missing_models",
+    "names_server_file",
     "read_workflow",
     "structure_hash",
 ]
