@@ -6,18 +6,21 @@ from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
+import structlog
+
 from comfyfleet.audit import ChainSigner
 from comfyfleet.db import ControlTx, Database, PoolTx, TenantTx
 from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
 from comfyfleet.jobs import JobRules
-from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError
+from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, Unavailable
 from comfyfleet.kernel.ids import EffectId, TenantId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.live import Live
 from comfyfleet.media.model import MediaRules
 from comfyfleet.media.probe import Prober
+from comfyfleet.pipelines.count import make_all_due
 from comfyfleet.pipelines.model import RUN_JOBS_PER_TENANT_MAX
 from comfyfleet.pipelines.rules import RunRules
 from comfyfleet.storage import ObjectStore
@@ -25,6 +28,8 @@ from comfyfleet.tenants import Home, Postbox, Tenant
 from comfyfleet.tenants.credentials import LinkSigner
 from comfyfleet.workflows import Version, effects
 from comfyfleet.workflows.effects import ListedOffer, Offer
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,15 @@ class House:
             # A tenant placed in a pool that the settings no longer name.
             raise DatabaseUnavailable(name)
         return self.pools[name]
+
+    async def pause_runs_of(self, tenant: Tenant) -> None:
+        """It was suspended: upkeep looks at its runs next, and pauses them. Where its pool is away, they pause when a
+        job of theirs ends: in any case nothing is begun."""
+        try:
+            async with self.tenant_tx(tenant) as tx:
+                await make_all_due(tx)
+        except Unavailable as problem:
+            log.warning("runs.not_paused_yet", tenant=tenant.slug, problem=problem.message)
 
     def webhook_secret(self, tenant_id: TenantId) -> Secret:
         """By which deliveries to the URLs of a tenant's jobs are signed; made when asked for, never kept."""

@@ -542,3 +542,15 @@ async def test_without_mail_a_reset_request_makes_no_link(client: httpx2.AsyncCl
     user = await a_user(house, await a_tenant(house), password=PASSWORD)
     await client.post("/api/auth/password-reset", json={"email": user.email})
     assert await count(house, one_time_links) == 0
+
+
+async def test_a_reset_revokes_keys_where_its_user_wants_that(
+    client: httpx2.AsyncClient, house: House, member: Member
+) -> None:
+    for wanted, status in ((False, 200), (True, 401)):
+        said = {"token": await a_link_token(house, member.user), "password": NEW_PASSWORD, "revoke_keys": wanted}
+        answer = await client.post("/api/auth/password", json=said)
+        assert answer.json()["keys_revoked"] == int(wanted)
+        assert (await client.get("/api/wallet", headers=member.headers)).status_code == status
+    said = {"token": "x", "password": NEW_PASSWORD, "revoke_keys": "true"}
+    assert (await client.post("/api/auth/password", json=said)).status_code == 422

@@ -222,6 +222,24 @@ async def test_a_key_works_until_it_is_revoked(client: httpx2.AsyncClient, admin
     assert (await client.get("/api/wallet", headers=headers)).status_code == 401
 
 
+async def test_with_a_stolen_key_go_the_keys_that_the_thief_made(client: httpx2.AsyncClient, admin: Member) -> None:
+    stolen = await make_key(client, admin.headers)
+    thief = await make_key(client, bearing(stolen["secret"]))
+    deeper = await make_key(client, bearing(thief["secret"]))
+    listed = (await client.get("/api/keys", headers=admin.headers)).json()["keys"]
+    assert {each["id"]: (each["made_with"], each["made_via"]) for each in listed} == {
+        deeper["key"]["id"]: (0, "key"),
+        thief["key"]["id"]: (1, "key"),
+        stolen["key"]["id"]: (2, "key"),
+        listed[-1]["id"]: (3, "command_line"),
+    }
+    revoked = await client.post(f"/api/keys/{stolen['key']['id']}/revoke", headers=admin.headers)
+    assert revoked.json()["also_revoked"] == 2
+    for key in (stolen, thief, deeper):
+        assert (await client.get("/api/wallet", headers=bearing(key["secret"]))).status_code == 401
+    assert (await client.get("/api/wallet", headers=admin.headers)).status_code == 200
+
+
 async def test_a_key_expires(client: httpx2.AsyncClient, clock: ManualClock, admin: Member) -> None:
     made = await make_key(client, admin.headers, expires_in_s=3600)
     headers = bearing(made["secret"])

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import structlog
 from fastapi import APIRouter, BackgroundTasks, Depends, Request, Response
-from pydantic import ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import ConfigDict, Field, SecretStr, StrictBool, StringConstraints
 
 from comfyfleet import tenants
 from comfyfleet.api.bodies import Body, View
@@ -74,6 +74,12 @@ class ResetRequestBody(Body):
 class SetPasswordBody(PasswordBody):
     token: Annotated[str, Field(min_length=1, max_length=500)]
     password: Password
+    revoke_keys: StrictBool = False
+
+
+class PasswordSetView(View):
+    user_id: UserId
+    keys_revoked: int
 
 
 @router.post("/login", dependencies=[Depends(Public())])
@@ -215,17 +221,19 @@ async def request_password_reset(
 @router.post("/password", dependencies=[Depends(Public())])
 async def set_password(
     body: SetPasswordBody, request: Request, house: TheHouse, options: TheOptions, limits: TheLimits
-) -> LoginView:
-    """Spend an invitation or a reset link. All sessions of the user end."""
+) -> PasswordSetView:
+    """Spend an invitation or a reset link. All sessions of the user end; with `revoke_keys` all their keys, too."""
     await limits.spend(options.logins_per_minute, "link-address", client_network(request))
     link_id = house.links.read(body.token)
     async with house.control_tx(read_only=True) as tx:
         await credentials.require_live_link(tx, link_id)
     password_hash = await credentials.hash_password(Secret(body.password.get_secret_value()))
     async with house.control_tx() as tx:
-        user = await credentials.spend_link(tx, link_id, password_hash=password_hash)
+        user, revoked = await credentials.spend_link(
+            tx, link_id, password_hash=password_hash, revoke_keys=body.revoke_keys
+        )
     house.live.people_changed()
-    return LoginView(user_id=user.id, warning=None)
+    return PasswordSetView(user_id=user.id, keys_revoked=revoked)
 
 
 def link_ttl_s(options: ApiOptions, user: User) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from comfyfleet import tenants
     from comfyfleet.house import House
     from comfyfleet.tenants import ApiKey, credentials, model
-    from comfyfleet.tenants.credentials import NewKey
+    from comfyfleet.tenants.credentials import NewKey, RevokedKey
 else:
     credentials = Late("comfyfleet.tenants.credentials")
     model = Late("comfyfleet.tenants.model")
@@ -27,7 +28,7 @@ else:
 
 app = typer.Typer()
 
-COLUMNS = ["id", "name", "scopes", "revoked_at", "last_used_at"]
+COLUMNS = ["id", "name", "scopes", "made_via", "made_by", "revoked_at", "last_used_at"]
 Email = Annotated[str, typer.Argument(help="Email of the user the key acts for.")]
 
 
@@ -68,14 +69,27 @@ def list_all(email: Email, as_json: AsJson = False) -> None:
 
 
 @app.command("revoke")
-def revoke(key_id: Annotated[UUID, typer.Argument(help="Id, as listed.")], as_json: AsJson = False) -> None:
-    """Stop a key from working, at once and for good."""
+def revoke(
+    key_id: Annotated[UUID, typer.Argument(help="Id, as listed.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, whatever goes with it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a key, and every key that was made with it, at once and for good."""
 
-    async def work(house: House) -> ApiKey:
+    async def look(house: House) -> int:
+        async with house.control_tx(read_only=True) as tx:
+            key = await credentials.get_key(tx, KeyId(key_id))
+            return (await credentials.count_made_with(tx, key.user_id, [key.id]))[key.id]
+
+    async def work(house: House) -> RevokedKey:
         async with house.control_tx() as tx:
             revoked = await credentials.revoke_key(tx, KeyId(key_id))
-            await record(house, tx, "key.revoke", key_id)
+            await record(house, tx, "key.revoke", key_id, also_revoked=revoked.also_revoked)
             return revoked
 
-    key = in_house(work)
-    print_one(key, as_json=as_json, sentence=f"Key {key.prefix} ({key.name}) is revoked.")
+    if not yes and not as_json and sys.stdin.isatty() and (count := in_house(look)):
+        typer.confirm(f"Keys that were made with it and go with it: {count}. Revoke?", default=True, abort=True)
+    done = in_house(work)
+    rest = f" Keys made with it that are revoked, too: {done.also_revoked}." if done.also_revoked else ""
+    sentence = f"Key {done.key.prefix} ({done.key.name}) is revoked.{rest}"
+    print_one(done.key, as_json=as_json, sentence=sentence, also_revoked=str(done.also_revoked))

@@ -87,13 +87,13 @@ def show(tenant: SlugOrId, as_json: AsJson = False) -> None:
 
 @app.command("suspend")
 def suspend(tenant: SlugOrId, as_json: AsJson = False) -> None:
-    """Let a tenant read, and no longer create."""
+    """Let a tenant read, and no longer create. Its pipeline runs pause."""
     _move(tenant, lifecycle.TenantEvent.SUSPEND, as_json=as_json)
 
 
 @app.command("resume")
 def resume(tenant: SlugOrId, as_json: AsJson = False) -> None:
-    """End a suspension."""
+    """End a suspension. Runs that paused for it are resumed by their users."""
     _move(tenant, lifecycle.TenantEvent.RESUME, as_json=as_json)
 
 
@@ -122,7 +122,9 @@ def _move(name: str, event: TenantEvent, *, as_json: bool) -> None:
         async with house.control_tx() as tx:
             moved = await tenants.move_tenant(tx, (await tenants.find_tenant(tx, name)).id, event)
             await record(house, tx, f"tenant.{event}", moved.id)
-            return moved
+        if event is lifecycle.TenantEvent.SUSPEND:
+            await house.pause_runs_of(moved)
+        return moved
 
     tenant = in_house(work)
     print_one(tenant, as_json=as_json, sentence=f"Tenant {tenant.slug} is {tenant.status}.")

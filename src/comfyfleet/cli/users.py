@@ -77,20 +77,28 @@ def list_all(
 
 
 @app.command("set-password")
-def set_password(email: Email, password_stdin: PasswordStdin = False, as_json: AsJson = False) -> None:
+def set_password(
+    email: Email,
+    password_stdin: PasswordStdin = False,
+    revoke_keys: Annotated[bool, typer.Option("--revoke-keys", help="Also revoke all keys of the user.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Set a password (asked for, twice). All of the user's sessions end."""
     password = _read_password() if password_stdin else _ask_password()
 
-    async def work(house: House) -> User:
+    async def work(house: House) -> tuple[User, int]:
         password_hash = await credentials.hash_password(password)
         async with house.control_tx() as tx:
             user = await tenants.find_user(tx, email)
-            changed = await credentials.replace_password(tx, user, password_hash=password_hash)
-            await record(house, tx, "user.set_password", user.id, email=user.email)
-            return changed
+            changed, revoked = await credentials.replace_password(
+                tx, user, password_hash=password_hash, revoke_keys=revoke_keys
+            )
+            await record(house, tx, "user.set_password", user.id, email=user.email, keys_revoked=revoked)
+            return changed, revoked
 
-    user = in_house(work)
-    print_one(user, as_json=as_json, sentence=f"{user.email} has a new password; all sessions ended.")
+    user, revoked = in_house(work)
+    keys = f"; keys revoked: {revoked}" if revoke_keys else ""
+    print_one(user, as_json=as_json, sentence=f"{user.email} has a new password; all sessions ended{keys}.")
 
 
 @app.command("create-link")

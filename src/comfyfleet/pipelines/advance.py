@@ -46,6 +46,7 @@ from comfyfleet.pipelines.unavailable import pause_reason
 ORDERS_MAX = 25
 LOOK_S = 0.5
 TOKENS = "tokens"
+SUSPENDED = "tenant_suspended"
 
 
 @dataclass
@@ -169,6 +170,12 @@ class Round:
         self.paused[run_id] = reason
         self._leave(run_id)
 
+    def pause_what_is_not_over(self, reason: str) -> None:
+        for view in self.views.values():
+            is_over = next_of_run(view, self.rng) is None and outlook(view) in (Outlook.DONE, Outlook.FAILED)
+            if not is_over:
+                self.paused[view.id] = reason
+
     def _set_aside(self, run_id: RunId) -> None:
         self.waits.add(run_id)
         self._leave(run_id)
@@ -225,15 +232,30 @@ async def advance_runs(
     rules: RunRules,
     webhook_secret: Secret,
     rng: random.Random,
+    is_suspended: bool = False,
 ) -> Advanced:
-    """Of these, those that are due, that nobody else holds, and whose effects are among the recipes."""
+    """Of these, those that are due, that nobody else holds, and whose effects are among the recipes.
+
+    `is_suspended`: of a suspended tenant. Nothing is begun and no gate opens; what is not over is paused.
+    """
     await tx.all(sql.hold_tenant())
     rows = await tx.all(sql.hold_due(length_of(run_ids)), **each_of("run", run_ids))
     held = {row.id for row in rows}
     others = [run_id for run_id in run_ids if run_id not in held]
     missed = len(await tx.all(sql.still_due(others))) if others else 0
     room = rules.jobs_per_tenant_max - len(await tx.all(sql.jobs_under_way(rows=rules.jobs_per_tenant_max)))
-    done = await _advance_held(tx, rows, recipes, room=room, rules=rules, webhook_secret=webhook_secret, rng=rng)
+    if is_suspended:
+        room = 0
+    done = await _advance_held(
+        tx,
+        rows,
+        recipes,
+        room=room,
+        rules=rules,
+        webhook_secret=webhook_secret,
+        rng=rng,
+        is_suspended=is_suspended,
+    )
     done.missed = missed
     return done
 
@@ -270,6 +292,7 @@ async def _advance_held(
     rules: RunRules,
     webhook_secret: Secret,
     rng: random.Random,
+    is_suspended: bool = False,
 ) -> Advanced:
     pipelines = await read_pipelines(tx, [row.pipeline_id for row in rows])
     known = {each.id for each in pipelines.values() if all(step.effect in recipes for step in each.steps)}
@@ -281,8 +304,12 @@ async def _advance_held(
     this = Round(tx, runs, over_time, pipelines, recipes, rules, webhook_secret, rng)
     this.frontier = Frontier((), min(room, ORDERS_MAX))
     await this.look(list(runs))
-    await this.begin_all()
-    to_score = await this.open_gates()
+    if is_suspended:
+        this.pause_what_is_not_over(SUSPENDED)
+        to_score = []
+    else:
+        await this.begin_all()
+        to_score = await this.open_gates()
     done = await _close(this, to_score, has_room=room > ORDERS_MAX)
     done.looked_at += unknown
     done.left_due += unknown

@@ -47,6 +47,11 @@ async def make_due(tx: TenantTx, run_id: RunId) -> None:
     await tx.run(sql.make_due(), of_run=run_id)
 
 
+async def make_all_due(tx: TenantTx) -> None:
+    """All of the tenant's runs: it was suspended, and they pause."""
+    await tx.run(sql.make_all_due())
+
+
 def _require_known(rest: dict[str, int]) -> None:
     if rest:
         raise TypeError(f"a step has no counts {sorted(rest)}")

@@ -186,6 +186,14 @@ def make_due() -> sa.Update:
     )
 
 
+def make_all_due() -> sa.Update:
+    return (
+        sa.update(r)
+        .where(r.c.tenant_id == BOUND_TENANT, r.c.status.in_(ADVANCING), r.c.advance_due_at.is_(None))
+        .values(advance_due_at=now())
+    )
+
+
 def _now_if_scored() -> Any:
     """One that somebody scores just now stays his."""
     is_free = sa.and_(r.c.approval["kind"].as_string() == "scorer", r.c.score_due_at.is_(None))

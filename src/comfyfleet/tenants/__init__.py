@@ -13,6 +13,7 @@ from comfyfleet.tenants.read import (
     list_tenants,
     list_users,
     slugs_of,
+    suspended_of,
     weights_of,
 )
 
@@ -41,5 +42,6 @@ __all__ = [
     "move_tenant",
     "normal_email",
     "slugs_of",
+    "suspended_of",
     "weights_of",
 ]

@@ -85,9 +85,15 @@ class User:
         )
 
 
+MadeVia = Literal["key", "session", "command_line"]
+
+
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as it is listed. The key itself is shown once, when it is made."""
+    """A key as it is listed. The key itself is shown once, when it is made.
+
+    `made_by`: the id of the key or session that made it. None, as `made_via`: made before this was noted.
+    """
 
     id: KeyId
     user_id: UserId
@@ -98,12 +104,16 @@ class ApiKey:
     revoked_at: datetime | None
     last_used_at: datetime | None
     created_at: datetime
+    made_via: MadeVia | None
+    made_by: UUID | None
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
         return cls(
             id=row.id,
             user_id=row.user_id,
+            made_via=row.made_via,
+            made_by=row.made_by,
             name=row.name,
             prefix=row.prefix,
             scopes=frozenset(Scope(scope) for scope in row.scopes),

@@ -42,6 +42,13 @@ async def weights_of(tx: ControlTx, tenant_ids: Collection[TenantId]) -> dict[Te
     return {row.id: row.weight for row in await tx.all(sql.weights_of(), rows=rows)}
 
 
+async def suspended_of(tx: ControlTx, tenant_ids: Collection[TenantId]) -> frozenset[TenantId]:
+    if not tenant_ids:
+        return frozenset()
+    rows = batch([{"id": each} for each in tenant_ids])
+    return frozenset(row.id for row in await tx.all(sql.suspended_of(), rows=rows))
+
+
 async def list_tenants(tx: ControlTx, request: PageRequest) -> Page[Tenant]:
     rows = await tx.all(sql.tenant_page(after=request.after, rows=request.rows))
     return Page.cut([Tenant.from_row(row) for row in rows], [row.id for row in rows], request)

@@ -9,7 +9,7 @@ from comfyfleet.db.dialect import batch_rows, insert_once, now
 from comfyfleet.db.direct import built_once
 from comfyfleet.db.tables import tenants, users
 from comfyfleet.kernel.ids import TenantId, UserId, new_id
-from comfyfleet.tenants.lifecycle import TENANT, USER, TenantEvent, UserEvent
+from comfyfleet.tenants.lifecycle import TENANT, USER, TenantEvent, TenantStatus, UserEvent
 
 
 def insert_tenant(*, slug: str, name: str, pool: str, weight: int) -> sa.Insert:
@@ -37,6 +37,12 @@ def slugs_of(tenant_ids: list[TenantId]) -> sa.Select[Any]:
 def weights_of() -> sa.Select[Any]:
     b = batch_rows("b", {"id": sa.Uuid()})
     return sa.select(tenants.c.id, tenants.c.weight).join(b, b.c.id == tenants.c.id)
+
+
+@built_once
+def suspended_of() -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()})
+    return sa.select(tenants.c.id).join(b, b.c.id == tenants.c.id).where(tenants.c.status == TenantStatus.SUSPENDED)
 
 
 def tenant_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from comfyfleet import pipelines, workflows
+from comfyfleet import pipelines, tenants, workflows
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.kernel.ids import RunId, TenantId
@@ -50,10 +50,12 @@ async def tick(
     if not due:
         return 0
     recipes = await (kept or KeptRecipes(house)).read({slug for run in due for slug in run.effects})
+    async with house.control_tx(read_only=True) as tx:
+        suspended = await tenants.suspended_of(tx, {run.tenant_id for run in due})
     done, outage = 0, None
     for tenant_id, run_ids in _by_tenant(due).items():
         try:
-            found = await _advance(house, pool, tenant_id, run_ids, recipes, rng)
+            found = await _advance(house, pool, tenant_id, run_ids, recipes, rng, is_suspended=tenant_id in suspended)
         except Unavailable as problem:
             outage = problem
             break
@@ -146,7 +148,14 @@ def _by_tenant(due: Sequence[DueRun]) -> dict[TenantId, list[RunId]]:
 
 
 async def _advance(
-    house: House, pool: str, tenant_id: TenantId, run_ids: Sequence[RunId], recipes: Recipes, rng: random.Random
+    house: House,
+    pool: str,
+    tenant_id: TenantId,
+    run_ids: Sequence[RunId],
+    recipes: Recipes,
+    rng: random.Random,
+    *,
+    is_suspended: bool,
 ) -> Advanced:
     whole, found = Advanced(), Advanced(has_more=True)
     while found.has_more:
@@ -158,6 +167,7 @@ async def _advance(
                 rules=house.run_rules,
                 webhook_secret=house.webhook_secret(tenant_id),
                 rng=rng,
+                is_suspended=is_suspended,
             )
         tell_begun(house, found)
         house.live.changed_runs(run_ids)

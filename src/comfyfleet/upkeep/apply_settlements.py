@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 import structlog
 
-from comfyfleet import pipelines
+from comfyfleet import pipelines, tenants
 from comfyfleet.dispatch import DispatchStatus, settlements
 from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.house import House
@@ -45,7 +45,9 @@ async def tick(
     """
     async with house.control_tx() as tx:
         due = await settlements.due_settlements(tx, pool, rows=BATCH)
-    applying = _Applying(house, chance, on_runs or _nobody, going_on)
+        of = {each.tenant_id for each in due} if going_on is not None else set()
+        suspended = await tenants.suspended_of(tx, of)
+    applying = _Applying(house, chance, on_runs or _nobody, going_on, suspended)
     outage: Unavailable | None = None
     left = _by_tenant(due)
     while left and outage is None:
@@ -85,12 +87,14 @@ class _Applying:
     chance: random.Random
     on_runs: OnRuns
     going_on: GoingOn | None
+    suspended: frozenset[TenantId]  # their runs begin nothing: they are left due, and paused by who looks at them
     applied: list[SettlementId] = field(default_factory=list)
     timings: dict[EffectId, float] = field(default_factory=dict)
 
     async def all(self, group: list[Settlement]) -> None:
         """One tenant's in one transaction; where one of them is in the way, each in its own."""
-        if self.going_on is not None and all(each.outcome is DispatchStatus.COMPLETED for each in group):
+        goes_on = self.going_on is not None and group[0].tenant_id not in self.suspended
+        if goes_on and all(each.outcome is DispatchStatus.COMPLETED for each in group):
             try:
                 await self._apply(group, self.going_on)
                 return

@@ -4,9 +4,10 @@ import random
 
 import pytest
 
-from comfyfleet import pipelines
+from comfyfleet import pipelines, tenants
 from comfyfleet.db.tables import pipeline_runs
 from comfyfleet.house import House
+from comfyfleet.tenants.lifecycle import TenantEvent
 from comfyfleet.upkeep import UpkeepRules, advance_runs, apply_settlements, loops_of, relay_submissions
 from comfyfleet.upkeep.loop import Loop
 from tests.database.jobs.atelier import Atelier
@@ -89,3 +90,59 @@ async def test_many_due_runs_of_one_tenant_hide_nobody_elses(house: House) -> No
     async with house.pool_tx("main", read_only=True) as tx:
         assert [each.id for each in await pipelines.list_due(tx, rows=2)] == [runs[0], run_id]
         assert {each.id for each in await pipelines.list_due(tx, rows=9)} == {*runs, run_id}
+
+
+async def test_runs_of_a_suspended_tenant_pause_and_say_so_and_go_on_when_resumed_later(house: House) -> None:
+    """One that is due, one that waits for a job, one that waits at a gate; one that is over stays over."""
+    studio = await Studio.open(house)
+    other = await Studio.another(studio)
+    due, busy, waiting = await studio.start(), await studio.start(variants=1), await studio.start(variants=1)
+    theirs = await other.start()
+    await studio.advance()
+    for run_id in (due, waiting):
+        for row in await studio.under_way(run_id):
+            await studio.complete(row.job_id)
+    await studio.advance()
+    assert (await studio.run(waiting)).status == "waiting_for_approval"
+    await suspend(house, studio)
+    await studio.advance()
+    for run_id in (due, busy, waiting):
+        run = await studio.run(run_id)
+        assert (run.status, run.status_reason) == ("paused", "tenant_suspended")
+    assert (await other.run(theirs)).status == "running"
+    [row] = await studio.under_way(busy)
+    await studio.complete(row.job_id)
+    await studio.advance()
+    assert await studio.under_way() == []
+    async with house.control_tx() as tx:
+        await tenants.move_tenant(tx, studio.member.tenant.id, TenantEvent.RESUME)
+    await studio.advance()
+    assert (await studio.run(busy)).status == "paused", "it is its user who resumes it"
+    await studio.say(pipelines.resume_run, busy)
+    await studio.advance()
+    assert (await studio.run(busy)).status == "waiting_for_approval"
+
+
+async def test_what_settles_begins_nothing_for_a_suspended_tenant(house: House) -> None:
+    studio = await Studio.open(house, steps=STEPS[:2])
+    atelier = await Atelier.open(house, member=studio.member, tokens=1)
+    loops = loops_of(house, rules=UpkeepRules())
+    settle, runs, relay = (named(loops, each.NAME) for each in (apply_settlements, advance_runs, relay_submissions))
+    run_id = await studio.start(variants=1, approval=Approval("all"))
+    await runs.tick()
+    await relay.tick()
+    grant = await atelier.lease()
+    await atelier.complete_with(grant, await atelier.upload(grant))
+    async with house.control_tx() as tx:  # and no more: as if the process that suspends it died here
+        await tenants.move_tenant(tx, studio.member.tenant.id, TenantEvent.SUSPEND)
+    await settle.tick()
+    assert await studio.under_way() == []
+    await runs.tick()
+    run = await studio.run(run_id)
+    assert (run.status, run.status_reason) == ("paused", "tenant_suspended")
+
+
+async def suspend(house: House, studio: Studio) -> None:
+    async with house.control_tx() as tx:
+        tenant = await tenants.move_tenant(tx, studio.member.tenant.id, TenantEvent.SUSPEND)
+    await house.pause_runs_of(tenant)

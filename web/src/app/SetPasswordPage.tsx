@@ -1,4 +1,4 @@
-import { Anchor, Button, PasswordInput, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Button, Checkbox, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { setPassword } from "@/client";
@@ -17,8 +17,9 @@ export function SetPasswordPage() {
   // The token stands behind '#', so it was never sent to a server or written into a log.
   const [token] = useState(() => new URLSearchParams(location.hash.slice(1)).get("token") ?? "");
   const [password, setTyped] = useState("");
+  const [revokeKeys, setRevokeKeys] = useState(false);
   const save = useMutation({
-    mutationFn: () => setPassword({ body: { token, password }, throwOnError: true }),
+    mutationFn: () => setPassword({ body: { token, password, revoke_keys: revokeKeys }, throwOnError: true }),
     onSuccess: () => history.replaceState(null, "", location.pathname),
   });
   function submit(event: FormEvent) {
@@ -30,7 +31,7 @@ export function SetPasswordPage() {
       <Stack gap="lg">
         <Title order={1}>Choose a password</Title>
         {save.isSuccess ? (
-          <Text>Your password is set. <Anchor href="/">Log in</Anchor></Text>
+          <Text>Your password is set{revokeKeys ? `, and ${keysText(save.data.data.keys_revoked)} revoked` : ""}. <Anchor href="/">Log in</Anchor></Text>
         ) : (
           <form onSubmit={submit}>
             <Stack>
@@ -46,6 +47,12 @@ export function SetPasswordPage() {
                 value={password}
                 onChange={(event) => setTyped(event.currentTarget.value)}
               />
+              <Checkbox
+                label="Also revoke all my API keys"
+                description="Tick it if somebody else may have had your password: they may have made keys. Programs that use your keys need new ones."
+                checked={revokeKeys}
+                onChange={(event) => setRevokeKeys(event.currentTarget.checked)}
+              />
               {token === "" && <Problem problem={INCOMPLETE} />}
               {save.isError && <Problem problem={save.error} />}
               <Button type="submit" loading={save.isPending} disabled={token === ""}>Save</Button>
@@ -56,3 +63,5 @@ export function SetPasswordPage() {
     </DoorFrame>
   );
 }
+
+const keysText = (count: number) => (count === 1 ? "one key is" : `${count} keys are`);

@@ -7,6 +7,7 @@ const paused = (reason: string | null) => ({ status: "paused", status_reason: re
 it("says why a run is paused, and what makes it go on", () => {
   expect(standing(paused("by_user"))).toMatch("until you resume it");
   expect(standing(paused("budget_tokens"))).toMatch("Raise the budget and it goes on");
+  expect(standing(paused("tenant_suspended"))).toMatch("once the suspension has ended");
   expect(standing(paused("tokens"))).toMatch("does not go on by itself");
   expect(standing(paused("There is no effect 'paint'."))).toBe("Paused: There is no effect 'paint'. Resume it once that is put right.");
   expect(standing(paused("effect_unavailable:paint: The effect 'paint' cannot be used now: no worker that can run it is connected.")))

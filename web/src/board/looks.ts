@@ -75,6 +75,7 @@ export const isOutOfTokens = (run: RunView) => run.status === "paused" && run.st
 
 const PAUSED: Record<string, string> = {
   by_user: "Paused. Nothing new is begun until you resume it.",
+  tenant_suspended: "Paused: your tenant was suspended. Resume it once the suspension has ended.",
   budget_tokens: "Paused: its tokens are spent. Raise the budget and it goes on.",
   budget_jobs: "Paused: it has begun as many jobs as it may. Raise the budget and it goes on.",
   budget_hours: "Paused: its time is over. Give it more and it goes on.",

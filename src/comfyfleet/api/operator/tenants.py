@@ -91,13 +91,13 @@ async def get_tenant(tenant_id: TenantId, house: TheHouse) -> TenantView:
 
 @router.post("/{tenant_id}/suspend")
 async def suspend_tenant(tenant_id: TenantId, house: TheHouse, caller: Operator, request: Request) -> TenantView:
-    """It can still read, and no longer create. Running jobs go on."""
+    """It can still read, and no longer create. Running jobs go on; its pipeline runs pause with that reason."""
     return await _move(house, tenant_id, TenantEvent.SUSPEND, actor_of(request, caller))
 
 
 @router.post("/{tenant_id}/resume")
 async def resume_tenant(tenant_id: TenantId, house: TheHouse, caller: Operator, request: Request) -> TenantView:
-    """End a suspension."""
+    """End a suspension. Runs that paused for it are resumed by their users."""
     return await _move(house, tenant_id, TenantEvent.RESUME, actor_of(request, caller))
 
 
@@ -117,6 +117,8 @@ async def _move(house: House, tenant_id: TenantId, event: TenantEvent, actor: Ac
     async with house.control_tx() as tx:
         tenant = await tenants.move_tenant(tx, tenant_id, event)
         await record_action(tx, actor, Action(f"tenant.{event}", str(tenant_id)), signer=house.chain)
+    if event is TenantEvent.SUSPEND:
+        await house.pause_runs_of(tenant)
     return TenantView.model_validate(tenant)
 
 

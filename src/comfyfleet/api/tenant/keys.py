@@ -26,6 +26,8 @@ class NewKeyBody(Body):
 
 
 class KeyView(View):
+    """`made_via`: null for a key from before this was noted."""
+
     id: KeyId
     name: str
     prefix: str
@@ -34,6 +36,19 @@ class KeyView(View):
     revoked_at: datetime | None
     last_used_at: datetime | None
     created_at: datetime
+    made_via: Literal["key", "session", "command_line"] | None
+
+
+class ListedKeyView(KeyView):
+    """`made_with`: how many keys that still work were made with it, or with those: they go when it is revoked."""
+
+    made_with: int
+
+
+class RevokedKeyView(KeyView):
+    """`also_revoked`: how many keys that were made with it, or with those, went with it."""
+
+    also_revoked: int
 
 
 class NewKeyView(View):
@@ -43,7 +58,7 @@ class NewKeyView(View):
 
 
 class KeyPage(View):
-    keys: list[KeyView]
+    keys: list[ListedKeyView]
     next_cursor: str | None
 
 
@@ -56,7 +71,11 @@ async def get_keys(
     """Your own keys, newest first; never their secrets."""
     async with house.control_tx(read_only=True) as tx:
         found = await credentials.list_keys(tx, caller.user_id, page)
-    return KeyPage(keys=[KeyView.model_validate(key) for key in found.rows], next_cursor=found.next_cursor)
+        made_with = await credentials.count_made_with(tx, caller.user_id, [key.id for key in found.rows])
+    rows = [
+        ListedKeyView(**KeyView.model_validate(key).model_dump(), made_with=made_with[key.id]) for key in found.rows
+    ]
+    return KeyPage(keys=rows, next_cursor=found.next_cursor)
 
 
 @router.post("", status_code=201)
@@ -76,6 +95,8 @@ async def create_key(
             scopes=scopes,
             lifetime_s=body.expires_in_s,
             not_after=caller.expires_at if caller.via == "key" else None,
+            made_via=caller.via,
+            made_by=caller.credential,
         )
     return NewKeyView(key=KeyView.model_validate(made.key), secret=made.secret.reveal())
 
@@ -85,7 +106,8 @@ async def revoke_key(
     key_id: KeyId,
     caller: Annotated[Caller, Depends(TenantCaller(Scope.WRITE, even_suspended=True))],
     house: TheHouse,
-) -> KeyView:
-    """Stop a key of yours, at once and for good."""
+) -> RevokedKeyView:
+    """Stop a key of yours, and every key that was made with it, at once and for good."""
     async with house.control_tx() as tx:
-        return KeyView.model_validate(await credentials.revoke_key(tx, key_id, owner=caller.user_id))
+        done = await credentials.revoke_key(tx, key_id, owner=caller.user_id)
+    return RevokedKeyView(**KeyView.model_validate(done.key).model_dump(), also_revoked=done.also_revoked)

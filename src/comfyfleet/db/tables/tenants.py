@@ -50,6 +50,10 @@ api_keys = sa.Table(
     sa.Column("revoked_at", UtcTime(), nullable=True),
     sa.Column("last_used_at", UtcTime(), nullable=True),
     created_at(),
+    # By what it was made: a key, a web session, or the command line; and the id of that key or session. None: made
+    # before this was noted.
+    sa.Column("made_via", sa.Text(), nullable=True),
+    sa.Column("made_by", sa.Uuid(), nullable=True),
 )
 
 web_sessions = sa.Table(

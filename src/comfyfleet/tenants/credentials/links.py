@@ -11,6 +11,7 @@ from comfyfleet.kernel.ids import LinkId, UserId
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.tenants import sql as tenant_sql
 from comfyfleet.tenants.credentials import sql
+from comfyfleet.tenants.credentials.keys import revoke_all_keys
 from comfyfleet.tenants.lifecycle import UserEvent, UserStatus
 from comfyfleet.tenants.model import LinkPurpose, OneTimeLink, User
 
@@ -51,24 +52,32 @@ async def require_live_link(tx: ControlTx, link_id: LinkId) -> None:
         raise LinkSpent
 
 
-async def spend_link(tx: ControlTx, link_id: LinkId, *, password_hash: str) -> User:
-    """Set the password this link stands for. Of two at once, one succeeds."""
+async def spend_link(
+    tx: ControlTx, link_id: LinkId, *, password_hash: str, revoke_keys: bool = False
+) -> tuple[User, int]:
+    """Set the password this link stands for. Of two at once, one succeeds. With it, how many keys were revoked."""
     row = await tx.maybe(sql.spend_link(link_id))
     if row is None:
         raise LinkSpent
     user = await _locked(tx, row.user_id)
     if user.status is UserStatus.DISABLED:
         raise LinkSpent
-    return await replace_password(tx, user, password_hash=password_hash)
+    return await replace_password(tx, user, password_hash=password_hash, revoke_keys=revoke_keys)
 
 
-async def replace_password(tx: ControlTx, user: User, *, password_hash: str) -> User:
-    """Every session and every older link ends. Keys stay: programs do not log in with a password."""
+async def replace_password(
+    tx: ControlTx, user: User, *, password_hash: str, revoke_keys: bool = False
+) -> tuple[User, int]:
+    """Every session and every older link ends. Keys stay, unless `revoke_keys`: programs log in with no password.
+
+    With the user, how many keys were revoked.
+    """
     await _locked(tx, user.id)
     await tx.one(tenant_sql.set_password_hash(user.id, password_hash))
     await close_account(tx, user.id)
     await tx.maybe(tenant_sql.move_user(user.id, UserEvent.ACCEPT))
-    return User.from_row(await tx.one(tenant_sql.user_by_id(user.id)))
+    revoked = await revoke_all_keys(tx, user.id) if revoke_keys else 0
+    return User.from_row(await tx.one(tenant_sql.user_by_id(user.id))), revoked
 
 
 async def close_account(tx: ControlTx, user_id: UserId) -> None:

@@ -34,6 +34,8 @@ def insert_key(
     scopes: list[str],
     lifetime_s: float | None,
     not_after: datetime | None,
+    made_via: str,
+    made_by: UUID | None,
 ) -> sa.Insert:
     return (
         sa.insert(api_keys)
@@ -46,6 +48,8 @@ def insert_key(
             scopes=scopes,
             expires_at=_earlier(lifetime_s, not_after),
             created_at=now(),
+            made_via=made_via,
+            made_by=made_by,
         )
         .returning(*api_keys.c)
     )
@@ -103,12 +107,31 @@ def key_page(user_id: UserId, *, after: UUID | None, rows: int) -> sa.Select[Any
     return page.where(api_keys.c.id < after) if after else page
 
 
-def revoke_key(key_id: KeyId) -> sa.Update:
+def made_by_keys(user_id: UserId) -> sa.Select[Any]:
+    """Of a user's keys, those that keys have made: by which, and whether they still work."""
+    works = sa.and_(
+        api_keys.c.revoked_at.is_(None), sa.or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now())
+    )
+    return sa.select(api_keys.c.id, api_keys.c.made_by, works.label("works")).where(
+        api_keys.c.user_id == user_id, api_keys.c.made_via == "key"
+    )
+
+
+def revoke_keys(key_ids: list[KeyId]) -> sa.Update:
     return (
         sa.update(api_keys)
-        .where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
+        .where(api_keys.c.id.in_(key_ids), api_keys.c.revoked_at.is_(None))
         .values(revoked_at=now())
-        .returning(*api_keys.c)
+        .returning(api_keys.c.id)
+    )
+
+
+def revoke_keys_of(user_id: UserId) -> sa.Update:
+    return (
+        sa.update(api_keys)
+        .where(api_keys.c.user_id == user_id, api_keys.c.revoked_at.is_(None))
+        .values(revoked_at=now())
+        .returning(api_keys.c.id)
     )
 
 

@@ -2,7 +2,7 @@ import { Badge, Button, Group, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconKey, IconPlus } from "@tabler/icons-react";
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import { revokeKey, type KeyView } from "@/client";
+import { revokeKey, type ListedKeyView } from "@/client";
 import { getKeysInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
 import { ConfirmAction } from "@/parts/ConfirmAction";
@@ -41,7 +41,7 @@ export function KeysPage() {
   );
 }
 
-function Row({ apiKey, changed }: { apiKey: KeyView; changed: () => void }) {
+function Row({ apiKey, changed }: { apiKey: ListedKeyView; changed: () => void }) {
   const revoked = apiKey.revoked_at !== null;
   return (
     <Group component="li" className={`surface ${classes.row}`} justify="space-between" data-revoked={revoked || undefined}>
@@ -49,6 +49,7 @@ function Row({ apiKey, changed }: { apiKey: KeyView; changed: () => void }) {
         <Text fw={600}>{apiKey.name}</Text>
         <Text size="sm" className="quiet">
           <span className="mono">{apiKey.prefix}…</span> · {apiKey.last_used_at ? <>used <Ago at={apiKey.last_used_at} /></> : "never used"}
+          {apiKey.made_via === "key" && " · made with another key"}
           {apiKey.expires_at && <> · ends <Ago at={apiKey.expires_at} /></>}
         </Text>
       </div>
@@ -59,7 +60,7 @@ function Row({ apiKey, changed }: { apiKey: KeyView; changed: () => void }) {
             label="Revoke"
             size="compact-sm"
             question={`Revoke “${apiKey.name}”?`}
-            text="Programs that use it are refused from now on. This cannot be taken back."
+            text={`Programs that use it are refused from now on${goWithIt(apiKey.made_with)}. This cannot be taken back.`}
             done="The key is revoked."
             act={async () => {
               await revokeKey({ path: { key_id: apiKey.id }, throwOnError: true });
@@ -71,3 +72,5 @@ function Row({ apiKey, changed }: { apiKey: KeyView; changed: () => void }) {
     </Group>
   );
 }
+
+const goWithIt = (count: number) => (count === 0 ? "" : count === 1 ? ", and so is the one key that was made with it" : `, and so are the ${count} keys that were made with it`);
