@@ -31,7 +31,7 @@ PUBLIC = {
     "POST /api/payments/credit",  # its signature is the credential: see test_payments.py
 }
 ANYBODY_KNOWN = {"GET /api/auth/me"}
-NOT_TELLING = {"version", "asset_name"}  # a number, and a word that many have
+NOT_TELLING = {"version", "epoch", "asset_name"}  # numbers, and a word that many have
 # Not in the description, each with its own tests: signed objects, the web app, what replicas say.
 HIDDEN = {"/objects/{token}", "/", "/assets/{name}", "/api/replicas/live"}
 HIDDEN |= {f"/{name}" for name in (*web.PAGES, *web.AREAS)} | {f"/{name}/{{rest:path}}" for name in web.AREAS}

@@ -133,6 +133,7 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
         "worker_id": {"a worker": "gpu-box-1"},
         "slug": {"a workflow": workflow.slug},
         "version": {"a version": workflow.version},
+        "epoch": {"the first attempt": 1},
         "effect_slug": {"an effect that is not published": hidden.slug},
         "effect_id": {"an effect that is not published": hidden.id},
         "asset_name": {"an asset": "preview"},
