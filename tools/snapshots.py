@@ -142,6 +142,7 @@ SAMPLES: dict[Any, Any] = {
     str: "text",
     bytes: b"bytes",
     bool: True,
+    frozenset[str]: frozenset({"text"}),
     int: 1,
     float: 1.0,
     datetime: datetime(2026, 1, 1, tzinfo=UTC),

@@ -86,10 +86,18 @@ def test_an_effect_is_made_shown_and_taken_away(home: Command) -> None:
     home("workflows", "create", "boat", "boat.json", "--yes")
     add = ("effects", "create", "red-boat", "--workflow", "boat", "--cost", "7", "--override", "steps=30")
     assert "overrides.steps" in home(*add[:-1], "steps=many", code=2)
-    said = home(*add, "--override", "colour=5", "--preview", "picture.png")
+    said = home(*add, "--fixed", "colour=5", "--preview", "picture.png")
     assert "Next: comfyfleet effects publish red-boat" in said
     shown = home.json("effects", "show", "red-boat")
     assert (shown["overrides"], shown["credits_cost"]) == ({"steps": 30, "colour": "5"}, 7)
+    assert shown["fixed"] == ["colour"]
+    opened = {each["name"]: each.get("default") for each in shown["properties"]}
+    assert (opened["steps"], "colour" in opened) == (30, False)
+    assert "own defaults" in home("effects", "show", "red-boat")
+    changed = home.json("effects", "update", "red-boat", "--fixed", "steps=12", "--open", "colour", "--cost", "8")
+    assert (changed["overrides"], changed["fixed"], changed["credits_cost"]) == ({"steps": 12}, ["steps"], 8)
+    assert home.json("effects", "update", "red-boat", "--override", "steps=14")["fixed"] == []
+    assert home.json("effects", "update", "red-boat", "--description", "A boat.")["overrides"] == {"steps": 14}
     assert (shown["assets"]["preview"]["media_type"], shown["is_published"]) == ("image/png", False)
     assert "Users see red-boat." in home("effects", "publish", "red-boat")
     home("workflows", "deactivate", "boat")

@@ -146,5 +146,5 @@ async def _look_up(
 def _as_it_stands(version: Version, graph: Mapping[str, Any]) -> dict[str, Any]:
     """The graph with the values it holds; only placeholders are filled, from their defaults."""
     filled = replace(version, properties=tuple(each for each in version.properties if each.placeholder is not None))
-    chosen = workflows.choose(filled.properties, {}, {}, random_seed=secrets.randbits(53))
+    chosen = workflows.choose(filled.properties, {}, {}, fixed=(), random_seed=secrets.randbits(53))
     return workflows.build_payload(filled, graph, chosen, files={}, effect_assets={}).as_json()

@@ -24,17 +24,25 @@ if TYPE_CHECKING:
     from comfyfleet.db import ControlTx
     from comfyfleet.house import House
     from comfyfleet.workflows import Property, effects
-    from comfyfleet.workflows.effects import Effect, ListedOffer, Offer
+    from comfyfleet.workflows.effects import Effect, ListedOffer, Offer, register
 
     Change = Callable[[ControlTx, str], Awaitable[Effect]]
 else:
     effects = Late("comfyfleet.workflows.effects")
+    register = Late("comfyfleet.workflows.effects.register")
     settings = Late("comfyfleet.settings")
     workflows = Late("comfyfleet.workflows")
 
 app = typer.Typer()
 
 Slug = Annotated[str, typer.Argument(help="Short name, such as old-film.")]
+Override = Annotated[
+    list[str] | None,
+    typer.Option(help="NAME=VALUE: a default of the effect's own, which users may change; a file by its asset's name."),
+]
+Fixed = Annotated[
+    list[str] | None, typer.Option(help="NAME=VALUE: a value that users neither see nor may change; repeatable.")
+]
 MEDIA_TYPES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -80,9 +88,8 @@ def create(
     name: Annotated[str | None, typer.Option(help="Full name. Default: the slug.")] = None,
     description: Annotated[str, typer.Option(help="What users read.")] = "",
     cost: Annotated[int, typer.Option(min=0, max=CREDITS_COST_MAX, help="Tokens that a job costs.")] = 0,
-    override: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE: a property that the effect sets; a file by its asset's name.")
-    ] = None,
+    override: Override = None,
+    fixed: Fixed = None,
     asset: Annotated[list[str] | None, typer.Option(help="NAME=FILE: a picture or film of the effect's own.")] = None,
     preview: Annotated[Path | None, typer.Option(help="What the gallery shows.")] = None,
     publish: Annotated[bool, typer.Option("--publish", help="Show it to users at once.")] = False,
@@ -94,12 +101,20 @@ def create(
     """Make an effect of a workflow. Users do not see it before it is published."""
     files = {each: Path(path) for each, path in _pairs("asset", asset).items()}
     contents = _read_files(files if preview is None else {**files, effects.PREVIEW: preview})
-    said = _pairs("override", override)
+    said, kept = _pairs("override", override), _pairs("fixed", fixed)
 
     async def work(house: House) -> Offer:
         async with house.control_tx() as tx:
-            overrides = await _overrides(tx, workflow, said)
-            new = effects.NewEffect(slug, name or slug, description, overrides, cost, waits_for_worker=waits_for_worker)
+            overrides = await _overrides(tx, workflow, {**said, **kept})
+            new = effects.NewEffect(
+                slug,
+                name or slug,
+                description,
+                overrides,
+                cost,
+                waits_for_worker=waits_for_worker,
+                fixed=frozenset(kept),
+            )
             made = await effects.add_effect(tx, new, workflow=workflow)
             await record(house, tx, "effect.add", slug, workflow=workflow, credits_cost=cost)
         for asset_name, (content, media_type) in contents.items():
@@ -141,12 +156,18 @@ def show(slug: Slug, as_json: AsJson = False) -> None:
             "does not fit": found.misfit,
             "workers lack": listed.lacks,
             "waits for a worker": "yes" if effect.waits_for_worker else "no",
-            "sets": ", ".join(f"{name}={value}" for name, value in effect.overrides.items()),
+            "fixed": _said(effect, is_fixed=True),
+            "own defaults": _said(effect, is_fixed=False),
             "assets": ", ".join(f"{name} ({each.media_type})" for name, each in effect.assets.items()),
             "takes": f"{found.estimate_s:g} s",
         }
     )
     print_properties(found.properties)
+
+
+def _said(effect: Effect, *, is_fixed: bool) -> str:
+    chosen = {name: value for name, value in effect.overrides.items() if (name in effect.fixed) is is_fixed}
+    return ", ".join(f"{name}={value}" for name, value in chosen.items())
 
 
 @app.command("put-asset")
@@ -189,13 +210,26 @@ def update(
             help="Whether orders are taken while no worker can run it; they wait until the queue deadline.",
         ),
     ] = None,
+    override: Override = None,
+    fixed: Fixed = None,
+    open_again: Annotated[
+        list[str] | None, typer.Option("--open", help="NAME: an override to take away; repeatable.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Change an effect. What is left out stays as it is; jobs that were made keep what they were made with."""
+    said, kept = _pairs("override", override), _pairs("fixed", fixed)
+    gone = frozenset(open_again or ())
 
     async def work(house: House) -> Effect:
         async with house.control_tx() as tx:
+            await register.hold_effect(tx, slug)  # two operators at once: none loses the other's change
+            before = await effects.find_offer(tx, slug)
+            typed = await _overrides(tx, workflow or before.workflow.slug, {**said, **kept})
+            values = {name: value for name, value in before.effect.overrides.items() if name not in gone} | typed
             change = effects.EffectChange(
+                overrides=values if typed or gone else None,
+                fixed=((before.effect.fixed - said.keys()) | kept.keys()) & values.keys(),
                 name=name,
                 description=description,
                 workflow=workflow,

@@ -60,7 +60,11 @@ def prepare_order(wish: Wish, offer: Offer, version: Version, graph: Mapping[str
     given = {**wish.properties, **_input_of(wish, open_input(offer, version))}
     workflows.check_given(graph, version.properties, wish.properties)
     chosen = workflows.choose(
-        version.properties, offer.effect.overrides, given, random_seed=secrets.randbits(SEED_BITS)
+        version.properties,
+        offer.effect.overrides,
+        given,
+        fixed=offer.effect.fixed,
+        random_seed=secrets.randbits(SEED_BITS),
     )
     filled = workflows.fill_graph(graph, version.properties, chosen)
     return Order(wish, offer, version, chosen, graph=filled, stored_graph=graph)

@@ -148,6 +148,6 @@ def _try(where: str, step: Step, variables: Mapping[str, Any], offer: Offer, ver
     primary = open_input(offer, version)
     given = properties if primary is None else {**properties, primary.name: SOME_FILE}
     try:
-        workflows.choose(version.properties, offer.effect.overrides, given, random_seed=0)
+        workflows.choose(version.properties, offer.effect.overrides, given, fixed=offer.effect.fixed, random_seed=0)
     except InvalidInput as problem:
         raise InvalidInput(f"{where}.{problem.facts['field']}", problem.facts["problem"]) from None

@@ -1,10 +1,12 @@
 """Defaults, then the effect's overrides, then what the user said: the graph that a worker will run. Pure.
 
+What the effect fixes wins over what the user said; the user may not even say it.
+
 Values go into the graph as data. A file's place is left open: its name on the server is known only there, so the
 asset says where it goes, and the worker puts it there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -108,15 +110,19 @@ def choose(
     overrides: Mapping[str, Any],
     given: Mapping[str, Any],
     *,
+    fixed: Collection[str],
     random_seed: int,
 ) -> Chosen:
-    """What was overridden by the effect is the effect's: a user cannot set it. Raises InvalidInput."""
+    """`fixed`: the overrides that a user cannot set; the others stand in where the user says nothing.
+
+    Raises InvalidInput.
+    """
     by_name = {each.name: each for each in properties}
     for name in given:
         if name not in by_name:
-            known = ", ".join(sorted(set(by_name) - set(overrides))) or "none"
+            known = ", ".join(sorted(set(by_name) - set(fixed))) or "none"
             raise InvalidInput(f"properties.{name}", f"is not a property of this effect (it has: {known})")
-        if name in overrides:
+        if name in fixed:
             raise InvalidInput(f"properties.{name}", "is set by the effect, and cannot be changed")
     chosen = Chosen({}, {}, {})
     for prop in properties:
@@ -129,19 +135,17 @@ def _choose_one(
 ) -> None:
     where = f"properties.{prop.name}"
     if prop.is_media:
-        if prop.name in overrides:
-            chosen.effect_assets[prop.name] = str(overrides[prop.name])
-        elif given.get(prop.name) is not None:
+        if given.get(prop.name) is not None:
             chosen.files[prop.name] = _file_id(given[prop.name], where)
+        elif prop.name in overrides:
+            chosen.effect_assets[prop.name] = str(overrides[prop.name])
         elif prop.required or prop.is_primary_input:
             raise InvalidInput(where, f"is needed: name {CALLED[prop.type]}")
         elif prop.default is not None:
             # The file that the graph names already, on the server itself.
             chosen.values[prop.name] = prop.default
         return
-    value = overrides.get(prop.name, given.get(prop.name))
-    if value is None:
-        value = prop.default
+    value = next((each for each in (given.get(prop.name), overrides.get(prop.name)) if each is not None), prop.default)
     if prop.type is PropertyType.SEED and (value is None or value == RANDOM):
         value = random_seed
     if value is None:

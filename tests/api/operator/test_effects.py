@@ -30,6 +30,8 @@ FILM = {
     "description": "As in 1920.",
     "workflow": "film",
     "overrides": {"steps": 30, "mask": "frame"},
+    "fixed": ["mask", "steps"],
+    "waits_for_worker": True,
     "credits_cost": 12,
 }
 PNG = b"\x89PNG\r\n\x1a\n and the rest"
@@ -114,6 +116,19 @@ async def test_an_effect_is_changed_and_deleted(film: Depot) -> None:
     await put(film, "frame", status=404)
     told = {"changed": ["credits_cost", "overrides"], "credits_cost": 5}
     assert ("effect.change", "old-film", told) in await film.audited()
+
+
+async def test_a_default_of_the_effect_shows_in_the_users_form_and_a_fixed_value_does_not(film: Depot) -> None:
+    changed = await film.ask("PATCH", "/effects/old-film", json={"fixed": ["mask"]})
+    assert (changed["overrides"], changed["fixed"]) == ({"steps": 30, "mask": "frame"}, ["mask"])
+    await put(film, "frame")
+    await film.ask("POST", "/effects/old-film/publish")
+    member = await a_member(film.house)
+    offer = (await film.client.get("/api/effects/old-film", headers=member.headers)).json()
+    shown = {each["name"]: each["default"] for each in offer["properties"]}
+    assert shown == {"picture": None, "steps": 30, "prompt": None}
+    refused = await film.ask("PATCH", "/effects/old-film", 422, json={"fixed": ["mask", "prompt"]})
+    assert refused["error"]["details"]["field"] == "fixed"
 
 
 async def test_a_new_effect_that_makes_no_sense_is_refused_with_its_field(film: Depot) -> None:

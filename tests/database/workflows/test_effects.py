@@ -4,8 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from comfyfleet import workflows
+from comfyfleet.db import tables
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import AlreadyExists, EffectPublished, EffectUnavailable, InvalidInput, NotFound
 from comfyfleet.kernel.ids import EffectId, new_id
@@ -68,7 +70,13 @@ async def take(house: House, name: str | EffectId = "old-film") -> Offer:
 
 
 async def test_an_effect_is_made_shown_and_taken_by_slug_or_id(house: House, swap: str) -> None:
-    made = await add(house, overrides={"steps": 30, "seed": "random"}, credits_cost=7, description="As in 1920.")
+    made = await add(
+        house,
+        overrides={"steps": 30, "seed": "random"},
+        fixed=frozenset({"steps", "seed"}),
+        credits_cost=7,
+        description="As in 1920.",
+    )
     assert (made.is_published, made.credits_cost, made.assets) == (False, 7, {})
     for name in (made.slug, made.id, "unknown", EffectId(new_id())):
         with pytest.raises(NotFound):
@@ -81,6 +89,32 @@ async def test_an_effect_is_made_shown_and_taken_by_slug_or_id(house: House, swa
         assert (found.workflow.slug, found.estimate_s) == (swap, 40)
     with pytest.raises(AlreadyExists):
         await add(house)
+
+
+async def test_an_override_is_a_default_that_users_see_or_fixed_and_hidden(house: House, swap: str) -> None:
+    made = await add(house, overrides={"steps": 30, "prompt": "a sea", "picture": "own"}, fixed=frozenset({"prompt"}))
+    assert made.fixed == {"prompt", "picture"}, "what the effect works on is its own or the user's, not both"
+    opened = {each.name: each for each in (await offer(house)).properties}
+    assert opened.keys() == {"mask", "seed", "steps"}
+    assert (opened["steps"].default, opened["steps"].required, opened["steps"].maximum) == (30, False, 50)
+
+    kept = await change(house, effects.change_effect, made.slug, EffectChange(overrides={"prompt": "x", "steps": 1}))
+    assert kept.fixed == {"prompt"}, "what was fixed stays so while it is set"
+    opened_again = await change(house, effects.change_effect, made.slug, EffectChange(fixed=frozenset()))
+    assert (opened_again.fixed, opened_again.overrides) == (frozenset(), {"prompt": "x", "steps": 1})
+    with pytest.raises(InvalidInput, match="'seed' is not among the overrides"):
+        await change(house, effects.change_effect, made.slug, EffectChange(fixed=frozenset({"seed"})))
+    assert swap
+
+
+@pytest.mark.usefixtures("swap")
+async def test_overrides_of_earlier_releases_stay_fixed(house: House) -> None:
+    made = await add(house, overrides={"steps": 30, "seed": "random"})
+    async with house.control_tx() as tx:
+        await tx.run(sa.update(tables.effects).where(tables.effects.c.id == made.id).values(fixed_overrides=sa.null()))
+    assert (await offer(house)).effect.fixed == {"steps", "seed"}
+    changed = await change(house, effects.change_effect, made.slug, EffectChange(credits_cost=3))
+    assert changed.fixed == {"steps", "seed"}
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

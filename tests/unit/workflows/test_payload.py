@@ -38,7 +38,8 @@ MASK = MediaObject("effects/e/m", "image/webp", 34, "c" * 64)
 
 
 def build(given: dict[str, Any], overrides: dict[str, Any] | None = None, **said: Any) -> Payload:
-    chosen = choose(PROPERTIES, overrides or {}, {"picture": str(PICTURE), **given}, random_seed=99)
+    fixed = said.get("fixed", overrides or {})
+    chosen = choose(PROPERTIES, overrides or {}, {"picture": str(PICTURE), **given}, fixed=fixed, random_seed=99)
     return build_payload(VERSION, GRAPH, chosen, files=said.get("files", {PICTURE: FILE}), effect_assets={"m": MASK})
 
 
@@ -117,6 +118,26 @@ def test_what_is_wrong_names_its_field(given_values: Any, overrides: Any, field:
     with pytest.raises(InvalidInput, match=problem) as refused:
         build(given_values, overrides)
     assert refused.value.facts["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("given_values", "steps"), [({}, 30), ({"steps": None}, 30), ({"steps": 7}, 7), ({"steps": 50}, 50)]
+)
+def test_an_override_that_is_not_fixed_is_a_default_which_the_user_changes(given_values: Any, steps: int) -> None:
+    made = build({"prompt": "x", **given_values}, {"steps": 30}, fixed=())
+    assert (made.properties["steps"], made.graph["3"]["inputs"]["steps"]) == (steps, steps)
+
+
+def test_the_effects_file_stands_in_until_the_user_brings_one() -> None:
+    assert [each.path for each in build({"prompt": "x"}, {"mask": "m"}, fixed=()).assets] == [FILE.path, MASK.path]
+    own, mine = uuid4(), MediaObject("tenants/t/files/mine", "image/png", 1, is_users_own=True)
+    brought = build({"prompt": "x", "mask": str(own)}, {"mask": "m"}, fixed=(), files={PICTURE: FILE, own: mine})
+    assert [each.path for each in brought.assets] == [FILE.path, mine.path]
+
+
+def test_what_a_user_says_instead_of_a_default_is_checked_as_ever() -> None:
+    with pytest.raises(InvalidInput, match="from 1 to 50"):
+        build({"prompt": "x", "steps": 51}, {"steps": 30}, fixed=())
 
 
 def test_a_film_where_a_picture_goes_is_refused() -> None:

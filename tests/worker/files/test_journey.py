@@ -57,7 +57,14 @@ async def offer(plant: Plant, slug: str) -> None:
             house, f"{slug}-graph", graph=GRAPH, properties=read_properties(PROPERTIES), output_node="5"
         )
         async with house.control_tx() as tx:
-            new = NewEffect(slug, slug, overrides={"overlay": "overlay"}, credits_cost=1, waits_for_worker=True)
+            new = NewEffect(
+                slug,
+                slug,
+                overrides={"overlay": "overlay"},
+                fixed=frozenset({"overlay"}),
+                credits_cost=1,
+                waits_for_worker=True,
+            )
             effect = await effects.add_effect(tx, new, workflow=workflow.slug)
             kept = effects.describe_asset(effect.id, OVERLAY, "image/png")
             await effects.keep_asset(house.store, kept, OVERLAY)

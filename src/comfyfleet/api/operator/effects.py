@@ -32,7 +32,9 @@ AssetName = Annotated[str, Path(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,99}$", desc
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Description = Annotated[str, Field(max_length=5_000)]
 Slug = Annotated[str, Field(min_length=1, max_length=100)]
+PropertyName = Annotated[str, Field(min_length=1, max_length=200)]
 Overrides = Annotated[dict[str, Value], Field(max_length=OVERRIDES_MAX)]
+Fixed = Annotated[list[PropertyName], Field(max_length=OVERRIDES_MAX, description="Names of overrides.")]
 Cost = Annotated[int, Field(strict=True, ge=0, le=CREDITS_COST_MAX)]
 # A route whose body is a file: its kind is said by Content-Type.
 FILE_BODY = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in MEDIA_TYPES}}
@@ -74,6 +76,7 @@ class EffectView(View):
     description: str
     workflow: str
     overrides: dict[str, Value]
+    fixed: list[str]
     assets: dict[str, AssetView]
     preview_url: str | None
     credits_cost: int
@@ -98,6 +101,7 @@ class EffectView(View):
             description=effect.description,
             workflow=offer.workflow.slug,
             overrides=dict(effect.overrides),
+            fixed=sorted(effect.fixed),
             assets={name: AssetView.of(asset) for name, asset in effect.assets.items()},
             preview_url=preview_url,
             credits_cost=effect.credits_cost,
@@ -120,13 +124,15 @@ class EffectPage(View):
 
 
 class NewEffectBody(Body):
-    """`overrides`: properties of the workflow that the effect sets, and users cannot. A file is named by its asset."""
+    """`overrides`: values that the effect sets in its workflow, a file by its asset's name. Users may change them, but
+    for those that `fixed` names: these they neither see nor may send."""
 
     slug: Slug
     name: Name | None = None
     description: Description = ""
     workflow: Slug
     overrides: Overrides = Field(default_factory=dict)
+    fixed: Fixed = Field(default_factory=list)
     credits_cost: Cost = 0
     waits_for_worker: StrictBool = False
 
@@ -138,6 +144,7 @@ class EffectChangeBody(Body):
     description: Description | None = None
     workflow: Slug | None = None
     overrides: Overrides | None = None
+    fixed: Fixed | None = None
     credits_cost: Cost | None = None
     waits_for_worker: StrictBool | None = None
 
@@ -161,6 +168,7 @@ async def add_effect(body: NewEffectBody, house: TheHouse, actor: Acting) -> Eff
         dict(body.overrides),
         body.credits_cost,
         waits_for_worker=body.waits_for_worker,
+        fixed=frozenset(body.fixed),
     )
     async with house.control_tx() as tx:
         await effects.add_effect(tx, new, workflow=body.workflow)
@@ -179,7 +187,8 @@ async def get_effect(effect_slug: EffectSlug, house: TheHouse, options: TheOptio
 @router.patch("/{effect_slug}")
 async def change_effect(effect_slug: EffectSlug, body: EffectChangeBody, house: TheHouse, actor: Acting) -> EffectView:
     """Change it; jobs that were made keep what they were made with. A published one must stay whole."""
-    change = EffectChange(**body.model_dump())
+    said = body.model_dump()
+    change = EffectChange(**{**said, "fixed": None if body.fixed is None else frozenset(body.fixed)})
     async with house.control_tx() as tx:
         await effects.change_effect(tx, effect_slug, change)
         given = body.model_dump(exclude_none=True)

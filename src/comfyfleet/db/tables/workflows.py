@@ -62,5 +62,7 @@ effects = sa.Table(
     created_at(),
     # Orders are taken while no worker can run it.
     sa.Column("waits_for_worker", sa.Boolean(), nullable=False, server_default=sa.false()),
+    # The names of overrides that users may not change. NULL: written before there was a choice; all of them.
+    sa.Column("fixed_overrides", Json, nullable=True),
     sa.CheckConstraint("credits_cost >= 0", name="credits_cost_not_negative"),
 )

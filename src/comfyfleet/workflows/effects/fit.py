@@ -1,6 +1,7 @@
 """Does what an effect sets fit the properties of its workflow? Asked when it is made, published and used. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from comfyfleet.kernel.errors import InvalidInput
@@ -18,6 +19,31 @@ def check_overrides(properties: Sequence[Property], overrides: Mapping[str, Any]
             raise InvalidInput(where, f"the workflow has no such property (it has: {', '.join(by_name) or 'none'})")
         checked[name] = _checked(by_name[name], value, where)
     return checked
+
+
+def check_fixed(properties: Sequence[Property], overrides: Mapping[str, Any], fixed: Iterable[str]) -> frozenset[str]:
+    """Raises InvalidInput for a name that the effect does not set.
+
+    The primary input is always fixed: either the effect brings what it works on, or its user does.
+    """
+    named = frozenset(fixed)
+    for name in sorted(named - overrides.keys()):
+        raise InvalidInput("fixed", f"{name!r} is not among the overrides ({', '.join(sorted(overrides)) or 'none'})")
+    return named | {each.name for each in properties if each.is_primary_input and each.name in overrides}
+
+
+def open_properties(
+    properties: Sequence[Property], overrides: Mapping[str, Any], fixed: Collection[str]
+) -> tuple[Property, ...]:
+    """What users may set. An override that is not fixed is their default; a file of the effect's own stands in for
+    one that they do not bring."""
+    return tuple(_opened(each, overrides) for each in properties if each.name not in fixed)
+
+
+def _opened(prop: Property, overrides: Mapping[str, Any]) -> Property:
+    if prop.name not in overrides:
+        return prop
+    return replace(prop, default=None if prop.is_media else overrides[prop.name], required=False)
 
 
 def _checked(prop: Property, value: object, where: str) -> Scalar:

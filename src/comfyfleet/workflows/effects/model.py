@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from comfyfleet.fleet.able.model import Availability
 from comfyfleet.kernel.ids import EffectId, WorkflowId
-from comfyfleet.workflows.effects.fit import find_misfit
+from comfyfleet.workflows.effects.fit import find_misfit, open_properties
 from comfyfleet.workflows.model import Version, Workflow
 from comfyfleet.workflows.payload import MediaObject
 from comfyfleet.workflows.properties import Property, Scalar
@@ -23,11 +23,15 @@ class NewEffect:
     overrides: dict[str, Scalar] = field(default_factory=dict)
     credits_cost: int = 0
     waits_for_worker: bool = False
+    fixed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """`waits_for_worker`: orders are taken while no worker can run it."""
+    """`waits_for_worker`: orders are taken while no worker can run it.
+
+    `fixed`: the overrides that users neither see nor may send. The others are defaults that users may change.
+    """
 
     id: EffectId
     slug: str
@@ -42,6 +46,7 @@ class Effect:
     updated_at: datetime | None
     created_at: datetime
     waits_for_worker: bool = False
+    fixed: frozenset[str] = frozenset()
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -59,6 +64,7 @@ class Effect:
             updated_at=row.updated_at,
             created_at=row.created_at,
             waits_for_worker=row.waits_for_worker,
+            fixed=frozenset(row.overrides if row.fixed_overrides is None else row.fixed_overrides),
         )
 
 
@@ -72,9 +78,9 @@ class Offer:
 
     @property
     def properties(self) -> tuple[Property, ...]:
-        """What a user may set: all that the effect leaves open."""
-        open_ones = self.version.properties if self.version else ()
-        return tuple(each for each in open_ones if each.name not in self.effect.overrides)
+        """What a user may set: all that the effect does not fix, with the effect's own defaults."""
+        properties = self.version.properties if self.version else ()
+        return open_properties(properties, self.effect.overrides, self.effect.fixed)
 
     @property
     def estimate_s(self) -> float:

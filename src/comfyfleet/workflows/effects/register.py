@@ -8,7 +8,7 @@ from comfyfleet.db import ControlTx
 from comfyfleet.kernel.errors import AlreadyExists, EffectPublished, InvalidInput, NotFound
 from comfyfleet.kernel.ids import EffectId
 from comfyfleet.workflows.effects import sql
-from comfyfleet.workflows.effects.fit import check_overrides, require_assets
+from comfyfleet.workflows.effects.fit import check_fixed, check_overrides, require_assets
 from comfyfleet.workflows.effects.model import Effect, NewEffect
 from comfyfleet.workflows.effects.read import find_offer
 from comfyfleet.workflows.model import Workflow
@@ -27,6 +27,7 @@ class EffectChange:
     description: str | None = None
     workflow: str | None = None
     overrides: dict[str, Any] | None = None
+    fixed: frozenset[str] | None = None  # None: those that are fixed now, as far as they are still overridden
     credits_cost: int | None = None
     waits_for_worker: bool | None = None
 
@@ -36,8 +37,10 @@ async def add_effect(tx: ControlTx, new: NewEffect, *, workflow: str) -> Effect:
     check_slug(new.slug)
     _check_cost(new.credits_cost)
     runs = await find_workflow(tx, workflow)
-    checked = check_overrides(await _properties(tx, runs), new.overrides)
-    row = await tx.maybe(sql.insert_effect(replace(new, overrides=checked), runs.id))
+    properties = await _properties(tx, runs)
+    checked = check_overrides(properties, new.overrides)
+    fixed = check_fixed(properties, checked, new.fixed)
+    row = await tx.maybe(sql.insert_effect(replace(new, overrides=checked, fixed=fixed), runs.id))
     if row is None:
         raise AlreadyExists("effect", new.slug)
     return Effect.from_row(row)
@@ -51,6 +54,7 @@ async def change_effect(tx: ControlTx, slug: str, change: EffectChange) -> Effec
     cost = effect.credits_cost if change.credits_cost is None else change.credits_cost
     _check_cost(cost)
     checked = check_overrides(properties, effect.overrides if change.overrides is None else change.overrides)
+    fixed = check_fixed(properties, checked, effect.fixed & checked.keys() if change.fixed is None else change.fixed)
     if effect.is_published:
         require_assets(properties, checked, effect.assets)
     row = await tx.one(
@@ -60,6 +64,7 @@ async def change_effect(tx: ControlTx, slug: str, change: EffectChange) -> Effec
             description=effect.description if change.description is None else change.description,
             workflow_id=runs.id,
             overrides=checked,
+            fixed=sorted(fixed),
             credits_cost=cost,
             waits_for_worker=(effect.waits_for_worker if change.waits_for_worker is None else change.waits_for_worker),
         )

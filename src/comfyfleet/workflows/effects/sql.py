@@ -24,6 +24,7 @@ def insert_effect(new: NewEffect, workflow_id: WorkflowId) -> sa.Insert:
             description=new.description,
             workflow_id=workflow_id,
             overrides=new.overrides,
+            fixed_overrides=sorted(new.fixed),
             assets={},
             credits_cost=new.credits_cost,
             is_published=False,
@@ -88,6 +89,7 @@ def change_effect(
     description: str,
     workflow_id: WorkflowId,
     overrides: dict[str, Any],
+    fixed: list[str],
     credits_cost: int,
     waits_for_worker: bool,
 ) -> sa.Update:
@@ -99,6 +101,7 @@ def change_effect(
             description=description,
             workflow_id=workflow_id,
             overrides=overrides,
+            fixed_overrides=fixed,
             credits_cost=credits_cost,
             waits_for_worker=waits_for_worker,
             updated_at=now(),

@@ -1,4 +1,4 @@
 UPDATE effects
-SET name=%(name)s::VARCHAR, description=%(description)s::VARCHAR, workflow_id=%(workflow_id)s::UUID, overrides=%(overrides)s::JSONB, credits_cost=%(credits_cost)s::BIGINT, updated_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)), waits_for_worker=%(waits_for_worker)s
+SET name=%(name)s::VARCHAR, description=%(description)s::VARCHAR, workflow_id=%(workflow_id)s::UUID, overrides=%(overrides)s::JSONB, credits_cost=%(credits_cost)s::BIGINT, updated_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)), waits_for_worker=%(waits_for_worker)s, fixed_overrides=%(fixed_overrides)s::JSONB
 WHERE effects.id = %(id_1)s::UUID
-RETURNING effects.id, effects.slug, effects.name, effects.description, effects.workflow_id, effects.overrides, effects.assets, effects.credits_cost, effects.is_published, effects.last_processing_time_seconds, effects.updated_at, effects.created_at, effects.waits_for_worker
+RETURNING effects.id, effects.slug, effects.name, effects.description, effects.workflow_id, effects.overrides, effects.assets, effects.credits_cost, effects.is_published, effects.last_processing_time_seconds, effects.updated_at, effects.created_at, effects.waits_for_worker, effects.fixed_overrides

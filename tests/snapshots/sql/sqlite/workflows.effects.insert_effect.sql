@@ -1,4 +1,4 @@
-INSERT INTO effects (id, slug, name, description, workflow_id, overrides, assets, credits_cost, is_published, created_at, waits_for_worker)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), ?)
+INSERT INTO effects (id, slug, name, description, workflow_id, overrides, assets, credits_cost, is_published, created_at, waits_for_worker, fixed_overrides)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), ?, ?)
 ON CONFLICT DO NOTHING
-RETURNING id, slug, name, description, workflow_id, overrides, assets, credits_cost, is_published, last_processing_time_seconds, updated_at, created_at, waits_for_worker
+RETURNING id, slug, name, description, workflow_id, overrides, assets, credits_cost, is_published, last_processing_time_seconds, updated_at, created_at, waits_for_worker, fixed_overrides

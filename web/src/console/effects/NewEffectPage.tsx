@@ -13,13 +13,13 @@ import { EffectForm, priceProblem, type EffectDraft } from "./EffectForm";
 
 export function NewEffectPage() {
   const { workflow } = useWanted<{ workflow?: string }>();
-  const [draft, setDraft] = useState<EffectDraft>({ name: "", description: "", workflow: workflow ?? null, cost: 1, fixed: {}, waits: false });
+  const [draft, setDraft] = useState<EffectDraft>({ name: "", description: "", workflow: workflow ?? null, cost: 1, overrides: {}, fixed: [], waits: false });
   const [typedSlug, setSlug] = useState<string | null>(null);
   const slug = typedSlug ?? slugOf(draft.name);
   const navigate = useNavigate();
   const make = useMutation({
     mutationFn: then(() => adminAddEffect({
-      body: { slug, name: draft.name, description: draft.description, workflow: draft.workflow ?? "", overrides: draft.fixed, credits_cost: Number(draft.cost), waits_for_worker: draft.waits }, throwOnError: true,
+      body: { slug, name: draft.name, description: draft.description, workflow: draft.workflow ?? "", overrides: draft.overrides, fixed: draft.fixed, credits_cost: Number(draft.cost), waits_for_worker: draft.waits }, throwOnError: true,
     })),
     onSuccess: async () => {
       tellDone(`${draft.name} is there. Users see it once it is published.`);

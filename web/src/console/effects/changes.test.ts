@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { changesOf, draftOf } from "./changes";
 
-const EFFECT = { name: "Paint", description: "", workflow: "demo-paint", credits_cost: 3, overrides: { steps: 20, upscale: false }, waits_for_worker: false };
+const EFFECT = { name: "Paint", description: "", workflow: "demo-paint", credits_cost: 3, overrides: { steps: 20, upscale: false }, fixed: ["steps"], waits_for_worker: false };
 
 describe("what was changed of an effect", () => {
   it.each([
@@ -9,10 +9,11 @@ describe("what was changed of an effect", () => {
     ["only the price", { cost: 4 }, { credits_cost: 4 }],
     ["the price, as it was typed", { cost: "3" }, {}],
     ["the name and back", { name: "Paint" }, {}],
-    ["the same fixed values in another order", { fixed: { upscale: false, steps: 20 } }, {}],
-    ["a fixed value", { fixed: { steps: 30, upscale: false } }, { overrides: { steps: 30, upscale: false } }],
-    ["one fixed value for another", { fixed: { steps: 20, seed: 1 } }, { overrides: { steps: 20, seed: 1 } }],
-    ["no fixed value any more", { fixed: {} }, { overrides: {} }],
+    ["the same values in another order", { overrides: { upscale: false, steps: 20 } }, {}],
+    ["a value", { overrides: { steps: 30, upscale: false } }, { overrides: { steps: 30, upscale: false } }],
+    ["one value for another", { overrides: { steps: 20, seed: 1 } }, { overrides: { steps: 20, seed: 1 } }],
+    ["no value any more", { overrides: {}, fixed: [] }, { overrides: {}, fixed: [] }],
+    ["that users may change a value", { fixed: [] }, { fixed: [] }],
     ["that it waits for a worker", { waits: true }, { waits_for_worker: true }],
     ["its description", { description: "A sea." }, { description: "A sea." }],
   ])("%s", (_, typed, changes) => {
