@@ -76,6 +76,8 @@ def _words(kind: Any, parts: Parts, *, replies: bool) -> str:
         case "StrType":
             size, pattern = _between(kind.min_length, kind.max_length), kind.pattern
             return "text" + (f", {size} characters" if size else "") + (f", `{pattern}`" if pattern else "")
+        case "BytesType":
+            return f"base64, {_between(kind.min_length, kind.max_length)} bytes"
         case name:
             size = _between(getattr(kind, "ge", None), getattr(kind, "le", None))
             return NAMES[name] + (f", {size}" if size else "")

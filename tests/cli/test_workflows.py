@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Command
+from tests.unit.comfy.graph.drawing import default_workflow
+from tests.unit.comfy.graph.graphs import object_info
 
 GRAPH: dict[str, Any] = {
     "1": {"class_type": "LoadImage", "inputs": {"image": "example.png"}},
@@ -39,6 +41,20 @@ def test_a_person_confirms_what_users_may_set(home: Command) -> None:
     shown = home("workflows", "show", "boat")
     for line in ("boat (boat), active", "1 (in force)", "LoadImage, SaveImage", "colour"):
         assert line in shown
+
+
+def test_a_file_of_the_editor_is_converted_with_the_definitions_that_are_named(home: Command) -> None:
+    (home.folder / "drawn.json").write_text(json.dumps(default_workflow().workflow()))
+    (home.folder / "info.json").write_text(json.dumps(object_info()))
+    refused = home("workflows", "create", "drawn", "drawn.json", "--yes", code=2)
+    assert "no worker has reported any yet" in refused
+    assert "--object-info URL" in refused
+    said = home("workflows", "create", "drawn", "drawn.json", "--yes", "--object-info", "info.json")
+    assert "Converted from the editor's format with the node classes of info.json." in said
+    shown = home.json("workflows", "show", "drawn")["version"]
+    steps = next(each for each in shown["properties"] if each["name"] == "steps")
+    assert (steps["minimum"], steps["maximum"]) == (1, 10000), "ranges are the server's"
+    assert shown["output_node"] == "9"
 
 
 def test_of_several_nodes_that_save_a_person_says_which_makes_the_result(home: Command) -> None:

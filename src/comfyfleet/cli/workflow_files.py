@@ -15,6 +15,7 @@ from comfyfleet.kernel.errors import InvalidInput
 
 if TYPE_CHECKING:
     from comfyfleet import workflows
+    from comfyfleet.comfy.graph import ObjectInfo
     from comfyfleet.workflows import Property, check_places
 else:
     check_places = Late("comfyfleet.workflows.check_places")
@@ -23,17 +24,23 @@ else:
 SHOWN_CHARS = 40
 
 
-def read_graph_file(path: Path) -> tuple[bytes, dict[str, Any]]:
-    return workflows.read_graph_text(read_bytes("graph", path, bytes_max=workflows.GRAPH_BYTES_MAX))
+def read_graph_file(path: Path) -> bytes:
+    return read_bytes("graph", path, bytes_max=workflows.GRAPH_BYTES_MAX)
 
 
 def agreed(
-    graph: Mapping[str, Any], given: Path | None, *, before: Sequence[Property], is_yes: bool, as_json: bool
+    graph: Mapping[str, Any],
+    given: Path | None,
+    *,
+    before: Sequence[Property],
+    object_info: ObjectInfo | None,
+    is_yes: bool,
+    as_json: bool,
 ) -> tuple[Property, ...]:
     """What the file says; else those of the version before, if they fit; else a proposal. Only a file needs no yes."""
     if given is not None:
         return read_properties_file(given)
-    proposed = tuple(before) if before and _fit(graph, before) else workflows.propose_properties(graph)
+    proposed = tuple(before) if before and _fit(graph, before) else workflows.propose_properties(graph, object_info)
     if is_yes or not proposed:
         return proposed
     if as_json:

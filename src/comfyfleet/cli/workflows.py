@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from comfyfleet import dispatch, workflows
     from comfyfleet.db import ControlTx
     from comfyfleet.house import House
-    from comfyfleet.workflows import Version, Workflow
+    from comfyfleet.workflows import ReadyGraph, Version, Workflow
     from comfyfleet.workflows.publish import Record
 else:
     dispatch = Late("comfyfleet.dispatch")
@@ -31,7 +31,13 @@ else:
 app = typer.Typer()
 
 Slug = Annotated[str, typer.Argument(help="Short name, such as face-swap.")]
-GraphFile = Annotated[Path, typer.Argument(help="File written by ComfyUI's 'Export (API)'.")]
+GraphFile = Annotated[Path, typer.Argument(help="File as ComfyUI exports ('Export (API)') or saves it.")]
+ObjectInfoOption = Annotated[
+    str | None,
+    typer.Option(
+        "--object-info", help="Server's address, or file with its GET /object_info. Default: what workers report."
+    ),
+]
 PropertiesFile = Annotated[
     Path | None, typer.Option("--properties", help="JSON list of properties, as `export-properties` writes it.")
 ]
@@ -93,12 +99,17 @@ def create(
     provider: ProviderOption = None,
     vram_gb: VramGb = None,
     note: Note = "",
+    object_info: ObjectInfoOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Register a graph: proposes what users may set, and asks. No worker gets it before it is assigned to a fleet."""
-    text, parsed = read_graph_file(graph)
+    ready = _ready(read_graph_file(graph), object_info)
+    if ready.is_converted and not as_json:
+        typer.echo(_how_converted(ready, object_info))
+    text, parsed = workflows.read_graph_text(ready.graph)
     before = in_house(_reading(slug, None))[1] if new_version else None
-    chosen = agreed(parsed, properties, before=before.properties if before else (), is_yes=yes, as_json=as_json)
+    known = before.properties if before else ()
+    chosen = agreed(parsed, properties, before=known, object_info=ready.object_info, is_yes=yes, as_json=as_json)
     output = agreed_output(
         parsed, output_node, before=before.output_node if before else None, is_asked=not (yes or as_json)
     )
@@ -128,6 +139,24 @@ def create(
     if new_version:
         sentence = f"Version {made.version} of {slug} is in force."
     print_one(made, as_json=as_json, sentence=sentence)
+
+
+def _ready(text: bytes, source: str | None) -> ReadyGraph:
+    """In API format, with the node classes of a server named, or of the workers that have reported theirs."""
+    from comfyfleet.cli.comfy.inspect import read_object_info
+
+    info = read_object_info(source) if source is not None else None
+
+    async def work(house: House) -> ReadyGraph:
+        return await workflows.ready_graph(house.store, house.control_tx, text, object_info=info)
+
+    return in_house(work)
+
+
+def _how_converted(ready: ReadyGraph, source: str | None) -> str:
+    used = ready.used
+    whose = f"worker {used.worker_id}, seen {ago(used.seen_at)}" if used else source
+    return f"Converted from the editor's format with the node classes of {whose}."
 
 
 def _kept(before: Version | None) -> dict[str, Any]:

@@ -20,6 +20,8 @@ ServiceReason = Literal["service_error", "service_job_not_found"]
 RESULT_BYTES_MAX = 64 * 1024
 # What one PUT can carry: object stores end there.
 OUTPUT_BYTES_MAX = 5 * 1024**3
+# Of node classes, packed: a server with thousands of them stays below.
+DEFINITIONS_BYTES_MAX = 8 * 1024**2
 FailureClass = Literal[
     "user_input",
     "workflow_invalid",
@@ -329,3 +331,21 @@ class EventsReply(Struct, kw_only=True):
     lost: list[UUID] = []
     too_large: list[int] = []
     cancel_requested: list[UUID] = []
+
+
+# ── definitions ──
+
+
+class Definitions(Request):
+    """What the worker's servers say of their node classes (`GET /object_info`), without lists of files.
+
+    First the digest alone: SHA-256 of the JSON. Where the reply says `wanted`, again with `gzip` (base64): that JSON,
+    packed. The server compares the two. A control plane from before this address answers 404.
+    """
+
+    digest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    gzip: Annotated[bytes, Meta(max_length=DEFINITIONS_BYTES_MAX)] | None = None
+
+
+class DefinitionsReply(Struct, kw_only=True):
+    wanted: bool

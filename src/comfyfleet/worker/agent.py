@@ -6,6 +6,7 @@ job tasks            one each, from lease to ending
 reporter             progress to whoever watches
 notice               hears of a cancel or a drain at once while leases are held
 pulse                tells the heartbeat's thread that this loop is alive
+definitions          tells what the servers' node classes are
 rejoin               registers again when the token is no longer one
 leave                once a notice has come: what is ahead goes back, what runs may finish if time allows
 """
@@ -19,6 +20,7 @@ from typing import Any
 import structlog
 
 from comfyfleet.comfy.connector import Connector
+from comfyfleet.comfy.graph import Definitions
 from comfyfleet.kernel.errors import FleetError, LeasesOpen, Superseded
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.wire import worker_v1 as wire
@@ -26,6 +28,7 @@ from comfyfleet.worker.assets import AssetCache
 from comfyfleet.worker.beat import Heartbeat, interval_s
 from comfyfleet.worker.clean import WorkFolders
 from comfyfleet.worker.control import BeatClient, CallRefused, ControlClient, Session, insist
+from comfyfleet.worker.definitions import DefinitionsReport
 from comfyfleet.worker.events import Reporter
 from comfyfleet.worker.failpoints import reached
 from comfyfleet.worker.interruption.model import OPERATOR_DRAIN, Notice
@@ -65,6 +68,7 @@ class Agent:
         connectors: Sequence[Connector],
         telemetry: Telemetry | None = None,
         capabilities: Callable[[], dict[str, Any]] = dict,
+        definitions: Callable[[], Definitions | None] = lambda: None,
         declare_unhealthy: Mapping[str, Callable[[str], None]] | None = None,
         boot_id: str | None = None,
     ) -> None:
@@ -108,6 +112,7 @@ class Agent:
             reporter=Reporter(control, on_cancel=lambda each: book.tell(each, Word.CANCEL)),
             telemetry=self.telemetry,
         )
+        self._definitions = DefinitionsReport(control, definitions)
         self._under_way = UnderWay(self._tools, on_superseded=self._on_superseded)
         self._polling = PollLoop(
             self._tools,
@@ -208,6 +213,7 @@ class Agent:
                 "reporter": self._tools.reporter.run(),
                 "rejoin": self._rejoin(),
                 "notice": self._notice_loop.run(),
+                "definitions": self._definitions.run(),
                 "notices": self._heed_notices(),
                 "work": self._work(registered, entries),
             }.items()

@@ -1,4 +1,4 @@
-"""The control plane as a worker sees it: ten calls, typed both ways, and what may go wrong with them.
+"""The control plane as a worker sees it: eleven calls, typed both ways, and what may go wrong with them.
 
 Unavailable      ControlUnreachable  no answer, one that says: later, or a token that must be renewed first
                  NameHeld            a live worker has our name, and we cannot show to be that one: later, too
@@ -125,6 +125,9 @@ class ControlClient:
 
     async def notices(self, said: wire.Notices) -> wire.NoticesReply:
         return await self._ask("notices", said, wire.NoticesReply, within_s=said.wait_seconds + CALL_S)
+
+    async def definitions(self, said: wire.Definitions) -> wire.DefinitionsReply:
+        return await self._ask("definitions", said, wire.DefinitionsReply, within_s=60.0)
 
     async def deregister(self) -> wire.Deregistered:
         return await self._ask("deregister", wire.Deregister(worker_id=self.session.worker_id), wire.Deregistered)

@@ -7,13 +7,14 @@ a job goes to any of them. What a cloud has is the cloud's affair.
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import structlog
 
 from comfyfleet.comfy import Connector, ServerFacts
+from comfyfleet.comfy.graph import Definitions, pack_definitions
 from comfyfleet.comfy.graph.definitions import InputDefinition, ObjectInfo, find_definition
 from comfyfleet.comfy.graph.files import MODEL_INPUTS, has_model_suffix
 from comfyfleet.kernel.errors import FleetError
@@ -35,15 +36,22 @@ class Preflight:
         self._every_s = every_s
         self._came = asyncio.Event()
         self._said: dict[str, Any] = {"servers": []}
+        self._definitions: Definitions | None = None
 
     def capabilities(self) -> dict[str, Any]:
         """As they were seen last."""
         return self._said
 
+    def definitions(self) -> Definitions | None:
+        """Of the node classes, as they were seen last."""
+        return self._definitions
+
     async def look(self) -> None:
         looks = [look for each in self._connectors if (look := await _look(each))]
         if looks:  # servers that are away have not lost their weights
             self._said = describe(looks)
+            # Some megabytes: not on the loop.
+            self._definitions = await asyncio.to_thread(pack_definitions, [look.object_info for look in looks])
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -72,6 +80,7 @@ class ServerLook:
     node_classes: frozenset[str]
     weights: frozenset[str]
     unlisted_loaders: frozenset[str]
+    object_info: ObjectInfo = field(default_factory=dict, repr=False)
 
     @property
     def vram_gb(self) -> float | None:
@@ -96,7 +105,7 @@ def read_look(name: str, facts: ServerFacts, object_info: ObjectInfo) -> ServerL
                 weights |= {choice for choice in each.choices if _names_weights(each.name, choice)}
             elif each.name in MODEL_INPUTS and each.is_widget:
                 unlisted.add(class_type)
-    return ServerLook(name, facts, frozenset(object_info), frozenset(weights), frozenset(unlisted))
+    return ServerLook(name, facts, frozenset(object_info), frozenset(weights), frozenset(unlisted), object_info)
 
 
 def _inputs(object_info: ObjectInfo, class_type: str) -> Iterator[InputDefinition]:

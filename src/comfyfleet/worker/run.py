@@ -70,6 +70,7 @@ class WorkerProcess:
             connectors=self._connectors,
             telemetry=telemetry,
             capabilities=self._preflight.capabilities,
+            definitions=self._preflight.definitions,
             declare_unhealthy={each.name: each.declare_unhealthy for each in self._owned},
             boot_id=_boot_id(),
         )

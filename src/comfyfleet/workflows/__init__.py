@@ -1,6 +1,7 @@
 """Workflows: registered ComfyUI graphs by slug, in versions that never change, with typed properties."""
 
 from comfyfleet.workflows.check_files import check_given
+from comfyfleet.workflows.definitions import ReadyGraph, ready_graph
 from comfyfleet.workflows.graphs import keep_graph, read_graph
 from comfyfleet.workflows.model import Added, NewVersion, ProviderName, Requirements, Version, Workflow
 from comfyfleet.workflows.payload import (
@@ -51,6 +52,7 @@ __all__ = [
     "Property",
     "PropertyType",
     "ProviderName",
+    "ReadyGraph",
     "Requirements",
     "Version",
     "Workflow",
@@ -77,6 +79,7 @@ __all__ = [
     "read_graph",
     "read_graph_text",
     "read_properties",
+    "ready_graph",
     "require_active",
     "require_output_node",
     "set_workflow_active",

@@ -1,10 +1,15 @@
 """What a worker says it can do: from a real engine, and from what servers say."""
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 from comfyfleet.comfy import SelfHosted, ServerFacts
+from comfyfleet.comfy.graph import Definitions, pack_definitions
 from comfyfleet.comfy.model import Device
+from comfyfleet.wire import worker_v1 as wire
+from comfyfleet.worker.control import CallRefused, ControlClient, ControlUnreachable, Session
+from comfyfleet.worker.definitions import DefinitionsReport
 from comfyfleet.worker.preflight import LISTS_BYTES_MAX, Preflight, describe, read_look
 from tests.engines import EngineProcess
 
@@ -68,3 +73,54 @@ async def test_a_server_that_is_away_is_looked_at_when_it_comes_and_keeps_what_i
     finally:
         await nobody.close()
         await engine.close()
+
+
+class Listener:
+    """The control plane's side of one address: remembers what was said, answers as told."""
+
+    def __init__(self, *answers: bool | Exception) -> None:
+        self.session = Session("http://127.0.0.1:1", "i-1")
+        self.answers = list(answers)
+        self.said: list[bool] = []  # with a body?
+        self.heard = asyncio.Event()
+
+    async def definitions(self, said: wire.Definitions) -> wire.DefinitionsReply:
+        self.said.append(said.gzip is not None)
+        answer = self.answers.pop(0) if self.answers else False
+        if not self.answers:
+            self.heard.set()
+        if isinstance(answer, Exception):
+            raise answer
+        return wire.DefinitionsReply(wanted=answer)
+
+
+async def reported(listener: Listener, definitions: Callable[[], Definitions | None]) -> None:
+    report = DefinitionsReport(cast("ControlClient", listener), definitions, look_s=0.001)
+    running = asyncio.create_task(report.run())
+    async with asyncio.timeout(10):
+        await listener.heard.wait()
+        await asyncio.sleep(0.02)  # it looks twenty times more
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_definitions_are_sent_once_and_again_when_they_change() -> None:
+    listener, changing = Listener(True, False, True, False), iter([None, *[{}] * 30])
+    other = {**OBJECT_INFO, "Newer": {"input": {}}}
+
+    def now() -> Definitions | None:
+        seen = next(changing, other)
+        return None if seen is None else pack_definitions([seen or OBJECT_INFO])
+
+    await reported(listener, now)
+    assert listener.said == [False, True, False, True]
+
+
+async def test_a_control_plane_from_before_is_left_in_peace_and_one_that_is_away_ends_no_worker() -> None:
+    found = pack_definitions([OBJECT_INFO])
+    old = Listener(CallRefused("definitions", status=404, refusal="not_found", problem="no such address"))
+    await reported(old, lambda: found)
+    assert old.said == [False]
+    away = Listener(ControlUnreachable("http://127.0.0.1:1", problem="refused"))
+    await reported(away, lambda: found)
+    assert away.said == [False], "a minute is waited before the next"

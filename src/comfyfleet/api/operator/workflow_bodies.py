@@ -12,7 +12,7 @@ from comfyfleet.api.properties import PropertyView, Value
 from comfyfleet.comfy.graph import hash_graph
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import WorkflowId
-from comfyfleet.workflows import NewVersion, PropertyType, Requirements, Version, Workflow
+from comfyfleet.workflows import NewVersion, PropertyType, ReadyGraph, Requirements, Version, Workflow
 from comfyfleet.workflows.properties import CHOICES_MAX, PROPERTIES_MAX
 
 RUN_DEADLINE_S_MAX = 7 * 86_400
@@ -108,9 +108,21 @@ class GraphView(View):
     graph: dict[str, Any]
 
 
+class DefinitionsView(View):
+    """Node classes as a worker's servers say them. `worker_id`: who reported them first; `seen_at`: named last then."""
+
+    digest: str
+    worker_id: str
+    seen_at: datetime
+
+
 class ProposalView(View):
     """Correct it, and send it with the graph as a new workflow. `output_node` is null where several of `saving_nodes`
-    could make the result: somebody has to say."""
+    could make the result: somebody has to say.
+
+    `converted`: the graph in API format, where the editor's was given. `definitions`: whose node classes gave ranges,
+    choices and the conversion; null: no worker has reported all classes of this graph.
+    """
 
     properties: list[PropertyView]
     output_node: str | None
@@ -118,15 +130,19 @@ class ProposalView(View):
     requirements: RequirementsView
     content_hash: str
     structure_hash: str
+    converted: dict[str, Any] | None
+    definitions: DefinitionsView | None
 
     @classmethod
-    def of(cls, text: bytes) -> Self:
-        kept, graph = workflows.read_graph_text(text)
-        hashes = hash_graph(kept)
+    def of(cls, ready: ReadyGraph) -> Self:
+        kept, graph = workflows.read_graph_text(ready.graph)
+        hashes, info = hash_graph(kept), ready.object_info
         return cls(
-            properties=[PropertyView.model_validate(each) for each in workflows.propose_properties(graph)],
-            output_node=workflows.propose_output_node(graph),
-            saving_nodes=[each.node for each in workflows.list_saving_nodes(graph)],
+            converted=graph if ready.is_converted else None,
+            definitions=DefinitionsView.model_validate(ready.used) if ready.used else None,
+            properties=[PropertyView.model_validate(each) for each in workflows.propose_properties(graph, info)],
+            output_node=workflows.propose_output_node(graph, info),
+            saving_nodes=[each.node for each in workflows.list_saving_nodes(graph, info)],
             requirements=RequirementsView.of(workflows.find_requirements(graph)),
             content_hash=hashes.content,
             structure_hash=hashes.structure,
@@ -134,7 +150,7 @@ class ProposalView(View):
 
 
 class GraphBody(Body):
-    """`graph`: as ComfyUI's "Export (API)" writes it."""
+    """`graph`: as ComfyUI's "Export (API)" writes it; or as the editor saves it, where a worker has its classes."""
 
     graph: dict[str, Any]
 

@@ -1,6 +1,8 @@
 """Workflows: registered graphs, in versions, that fleets can be assigned to."""
 
-from typing import Annotated, Any
+import asyncio
+import json
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path
 
@@ -22,6 +24,7 @@ from comfyfleet.api.operator.workflow_bodies import (
 )
 from comfyfleet.api.policy import TheHouse
 from comfyfleet.audit import Action, Actor
+from comfyfleet.comfy.graph import is_interface_format
 from comfyfleet.db import ControlTx
 from comfyfleet.house import House
 from comfyfleet.workflows import Version, Workflow
@@ -31,6 +34,7 @@ from comfyfleet.workflows.publish import Record
 router = APIRouter(prefix="/workflows", route_class=RoomyRoute)
 
 VERSION_MAX = 2**31 - 1
+B = TypeVar("B", bound=NewVersionBody)
 VersionNumber = Annotated[int, Path(ge=1, le=VERSION_MAX)]
 
 
@@ -49,7 +53,7 @@ async def add_workflow(body: NewWorkflowBody, house: TheHouse, actor: Acting) ->
     made = await workflows.publish_workflow(
         house.store,
         house.control_tx,
-        body.prepared(),
+        (await _converted(house, body)).prepared(),
         slug=body.slug,
         name=body.name or body.slug,
         record=_recording(house, actor, "workflow.add"),
@@ -58,9 +62,10 @@ async def add_workflow(body: NewWorkflowBody, house: TheHouse, actor: Acting) ->
 
 
 @router.post("/propose", dependencies=SEE)
-async def propose_workflow(body: GraphBody) -> ProposalView:
+async def propose_workflow(body: GraphBody, house: TheHouse) -> ProposalView:
     """What this graph seems to want from its users, for somebody to correct. Nothing is kept."""
-    return ProposalView.of(written(body.graph))
+    ready = await workflows.ready_graph(house.store, house.control_tx, written(body.graph))
+    return await asyncio.to_thread(ProposalView.of, ready)
 
 
 @router.get("/{slug}", dependencies=SEE)
@@ -85,7 +90,8 @@ async def get_versions(slug: WorkflowSlug, house: TheHouse) -> VersionList:
 async def add_version(slug: WorkflowSlug, body: NewVersionBody, house: TheHouse, actor: Acting) -> WorkflowView:
     """In force at once; jobs that were made before keep their graph. What is in force already makes no new version."""
     record = _recording(house, actor, "workflow.add_version")
-    made = await workflows.publish_version(house.store, house.control_tx, body.prepared(), slug=slug, record=record)
+    new = (await _converted(house, body)).prepared()
+    made = await workflows.publish_version(house.store, house.control_tx, new, slug=slug, record=record)
     return WorkflowView.model_validate(made)
 
 
@@ -130,6 +136,14 @@ async def _set_active(house: House, actor: Actor, slug: str, *, is_active: bool)
         await audit.record_action(tx, actor, Action(f"workflow.{verb}", slug), signer=house.chain)
     house.desk.assignments_changed()
     return WorkflowView.model_validate(changed)
+
+
+async def _converted(house: House, body: B) -> B:
+    """The same with a graph that servers run, where the editor's was given."""
+    if not is_interface_format(body.graph):
+        return body
+    ready = await workflows.ready_graph(house.store, house.control_tx, written(body.graph))
+    return body.model_copy(update={"graph": json.loads(ready.graph)})
 
 
 async def _version(house: House, slug: str, version: int) -> Version:

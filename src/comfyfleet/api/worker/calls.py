@@ -74,19 +74,19 @@ def _explain(message: str) -> FleetError:
     return UnreadableBody(where=where["where"].removeprefix("$.") if where else "body", problem=problem)
 
 
-async def read_body(receive: Receive) -> bytes:
+async def read_body(receive: Receive, *, bytes_max: int = BODY_BYTES_MAX) -> bytes:
     message = await receive()
     if message["type"] != "http.request":
         raise HTTPException(400)
     body: bytes = message.get("body", b"")
     if message.get("more_body", False):
-        body = await _read_rest(body, receive)
-    if len(body) > BODY_BYTES_MAX:
+        body = await _read_rest(body, receive, bytes_max)
+    if len(body) > bytes_max:
         raise HTTPException(413)
     return body
 
 
-async def _read_rest(body: bytes, receive: Receive) -> bytes:
+async def _read_rest(body: bytes, receive: Receive, bytes_max: int) -> bytes:
     parts, size = [body], len(body)
     try:
         async with asyncio.timeout(BODY_WITHIN_S):
@@ -96,7 +96,7 @@ async def _read_rest(body: bytes, receive: Receive) -> bytes:
                     raise HTTPException(400)
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
-                if size > BODY_BYTES_MAX:
+                if size > bytes_max:
                     raise HTTPException(413)
                 if not message.get("more_body", False):
                     return b"".join(parts)

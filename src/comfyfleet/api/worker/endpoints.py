@@ -1,4 +1,4 @@
-"""The ten addresses of the worker protocol, in front of the rest of the application.
+"""The eleven addresses of the worker protocol, in front of the rest of the application.
 
 They pass by the middleware of the other routes, which costs more than leasing does, and keep its promises: a request
 id, safe headers, a limit on bodies, errors in the same words, and no bare 500.
@@ -20,8 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from comfyfleet.api.errors import OWN_WORDS, error_response, fleet_error_response, log_outage
 from comfyfleet.api.requests import REQUEST_ID
-from comfyfleet.api.worker import beating, ending, events, joining, notices, outputs, polling
-from comfyfleet.api.worker.calls import Call, headers_of, read_body
+from comfyfleet.api.worker import beating, definitions, ending, events, joining, notices, outputs, polling
+from comfyfleet.api.worker.calls import BODY_BYTES_MAX, Call, headers_of, read_body
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.wire import worker_v1 as wire
@@ -39,6 +39,7 @@ class Endpoint:
     summary: str
     waits: bool = False
     by_secret: bool = False
+    body_bytes_max: int = BODY_BYTES_MAX
 
 
 ENDPOINTS: dict[str, Endpoint] = {
@@ -55,6 +56,13 @@ ENDPOINTS: dict[str, Endpoint] = {
     "requeue": Endpoint(ending.requeue, wire.Requeue, wire.EndReply, "Give the job back; the attempt does not count."),
     "outputs": Endpoint(outputs.outputs, wire.Outputs, wire.OutputsReply, "Signed PUT requests for results."),
     "events": Endpoint(events.events, wire.Events, wire.EventsReply, "Progress of running jobs."),
+    "definitions": Endpoint(
+        definitions.definitions,
+        wire.Definitions,
+        wire.DefinitionsReply,
+        "Which node classes the servers have, once for each change of them.",
+        body_bytes_max=wire.DEFINITIONS_BYTES_MAX * 4 // 3 + BODY_BYTES_MAX,
+    ),
     "deregister": Endpoint(joining.deregister, wire.Deregister, wire.Deregistered, "Leave."),
 }
 
@@ -87,7 +95,7 @@ class WorkerEndpoints:
                 house=self.state.house,
                 limits=self.state.limits,
                 url_ttl_s=self.state.options.url_ttl_s,
-                body=await read_body(receive),
+                body=await read_body(receive, bytes_max=endpoint.body_bytes_max),
                 headers=headers,
                 address=scope["client"][0] if scope.get("client") else "unknown",
             )

@@ -11,10 +11,12 @@ from comfyfleet.comfy.graph.limits import LIMITS, GraphLimits
 from comfyfleet.comfy.graph.load import is_interface_format, load_graph, read_workflow
 from comfyfleet.comfy.graph.object_info import load_object_info
 from comfyfleet.comfy.graph.outputs import OutputNode, list_outputs
+from comfyfleet.comfy.graph.portable import Definitions, pack_definitions, unpack_definitions
 from comfyfleet.comfy.graph.weights import ModelFile, list_classes, list_models, missing_classes, missing_models
 
 __all__ = [
     "LIMITS",
+    "Definitions",
     "GraphHashes",
     "GraphInput",
     "GraphLimits",
@@ -45,6 +47,8 @@ __all__ = [
     "missing_classes",
     "missing_models",
     "names_server_file",
+    "pack_definitions",
     "read_workflow",
     "structure_hash",
+    "unpack_definitions",
 ]

@@ -27,6 +27,7 @@ from comfyfleet.db.tables.fleet import (
     comfyui_workflow_fleets,
     fleet_inventories,
     fleet_secrets,
+    node_definitions,
     worker_workflows,
 )
 from comfyfleet.db.tables.jobs import ai_jobs, job_files, submissions
@@ -70,6 +71,7 @@ __all__ = [
     "fleet_secrets",
     "job_files",
     "lanes",
+    "node_definitions",
     "one_time_links",
     "pipeline_run_steps",
     "pipeline_runs",

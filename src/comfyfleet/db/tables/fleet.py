@@ -104,3 +104,16 @@ worker_workflows = sa.Table(
     sa.Column("worker_id", sa.Uuid(), sa.ForeignKey("comfyui_workers.id"), primary_key=True),
     sa.Column("workflow_id", sa.Uuid(), sa.ForeignKey("workflows.id"), primary_key=True),
 )
+
+# What servers say of their node classes, by the digest of what they said; the words themselves are in the object store.
+node_definitions = sa.Table(
+    "node_definitions",
+    CENTRAL,
+    sa.Column("digest", sa.Text(), primary_key=True),
+    # Who reported them first; a name, because it may be gone since.
+    sa.Column("worker_id", sa.Text(), nullable=False, index=True),
+    sa.Column("classes", sa.Integer(), nullable=False),
+    sa.Column("size_bytes", sa.Integer(), nullable=False),
+    created_at(),
+    sa.Column("seen_at", UtcTime(), nullable=False, index=True),
+)

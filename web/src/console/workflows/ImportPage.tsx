@@ -28,7 +28,7 @@ export function ImportPage() {
       const read = refused ? { problem: refused } : readGraph(text);
       if ("problem" in read) throw new FleetFault({ code: "no_graph", message: read.problem, details: {} });
       const { data } = await adminProposeWorkflow({ body: { graph: read.graph }, throwOnError: true });
-      return { graph: read.graph, name, proposal: data };
+      return { graph: (data.converted as Graph | null) ?? read.graph, name, proposal: data };
     },
     onSuccess: setDropped,
   });
@@ -38,7 +38,7 @@ export function ImportPage() {
   };
   return (
     <>
-      <PageHead title={of ? `A new version of ${of}` : "Import a graph"} text={dropped ? "Correct what users may set, then register it. Nothing is kept before." : "As ComfyUI writes it with “Export (API)”."} />
+      <PageHead title={of ? `A new version of ${of}` : "Import a graph"} text={dropped ? "Correct what users may set, then register it. Nothing is kept before." : "As ComfyUI saves it, or exports it with “Export (API)”."} />
       {base.isError && !base.data && <Problem problem={base.error} again={() => void base.refetch()} />}
       {dropped && (!of || base.data) ? <RegisterForm key={dropped.proposal.content_hash} {...dropped} of={base.data} again={() => setDropped(null)} /> : (
         <Stack maw={760}>
@@ -62,5 +62,5 @@ export function ImportPage() {
 
 function refusalOf(file: File | undefined): string {
   if (file && file.size > GRAPH_BYTES_MAX) return `This file is too large for a graph: ${bytesText(file.size)}. The most is ${bytesText(GRAPH_BYTES_MAX)}.`;
-  return "This is not a graph. Choose one .json file, as ComfyUI writes it with “Export (API)”.";
+  return "This is not a graph. Choose one .json file, as ComfyUI saves or exports it.";
 }

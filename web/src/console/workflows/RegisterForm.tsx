@@ -75,6 +75,7 @@ export function RegisterForm({ graph, name, proposal, of: base, again }: { graph
           {drafts.length === 0 && <Text size="sm" className="quiet" p="lg">Nothing: it runs as it is.</Text>}
           {drafts.map((draft, index) => <PropertyDraft key={`${draft.node}:${draft.input_name}:${draft.placeholder}`} draft={draft} change={change(index)} />)}
         </section>
+        {proposal.converted && <Alert color="blue" variant="light">Converted from the editor's format{proposal.definitions ? ` with the node classes that worker ${proposal.definitions.worker_id} reported` : ""}.</Alert>}
         {lost.length > 0 && <Alert color="orange" variant="light" title="Users can no longer set">{lost.map((each) => `${each.label || each.name} (${whereOf(each)})`).join("; ")}. Effects that fix one of these will not fit.</Alert>}
         {problems.map((each) => <Alert key={each} color="red" variant="light">{each}</Alert>)}
         {register.isError && <Problem problem={register.error} />}

@@ -58,6 +58,5 @@ export function readGraph(text: string): { graph: Graph } | { problem: string } 
   if (typeof found !== "object" || found === null || Array.isArray(found)) return { problem: "A graph is a JSON object: node ids, each with its class and inputs." };
   // Some tools wrap it.
   const inner = "prompt" in found && typeof found.prompt === "object" && found.prompt !== null ? found.prompt : found;
-  if ("nodes" in inner && "links" in inner) return { problem: "This was saved for ComfyUI's editor. Use “Export (API)” in ComfyUI, and drop that file." };
   return { graph: inner as Graph };
 }

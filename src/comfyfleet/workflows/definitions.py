@@ -1,0 +1,120 @@
+"""Node classes as workers report them, for a graph that is being registered: to convert it, and for ranges."""
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from comfyfleet import fleet
+from comfyfleet.comfy.errors import InvalidGraph, MissingNodeClass
+from comfyfleet.comfy.graph import (
+    ObjectInfo,
+    is_interface_format,
+    list_classes,
+    load_graph,
+    read_workflow,
+    unpack_definitions,
+)
+from comfyfleet.db import ControlTx
+from comfyfleet.fleet import KnownDefinitions
+from comfyfleet.kernel.errors import InvalidInput, NotFound
+from comfyfleet.storage import ObjectKey, ObjectStore
+from comfyfleet.workflows.register import GRAPH_BYTES_MAX
+
+PACKED_BYTES_MAX = 8 * 1024**2
+TRIED_MAX = 20
+HELD_MAX = 3  # some megabytes each
+ControlTxs: TypeAlias = Callable[[], AbstractAsyncContextManager[ControlTx]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyGraph:
+    """In API format. `object_info` and `used` are None where no definitions that fit are known."""
+
+    graph: bytes
+    is_converted: bool
+    object_info: ObjectInfo | None = None
+    used: KnownDefinitions | None = None
+
+
+_held: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+
+
+async def ready_graph(
+    store: ObjectStore, control_tx: ControlTxs, text: bytes, *, object_info: ObjectInfo | None = None
+) -> ReadyGraph:
+    """Of either format. Raises InvalidInput, which names the class that no worker has, or node and input."""
+    if len(text) > GRAPH_BYTES_MAX:
+        raise InvalidInput("graph", f"has more than {GRAPH_BYTES_MAX} bytes")
+    try:
+        workflow = read_workflow(text)
+        drawn = is_interface_format(workflow)
+        if object_info is not None:
+            graph = load_graph(workflow, object_info=object_info)
+            return ReadyGraph(json.dumps(graph).encode() if drawn else text, drawn, object_info)
+        if drawn:
+            return await _convert(store, control_tx, workflow)
+        graph = load_graph(workflow)
+    except InvalidGraph as problem:
+        raise InvalidInput("graph", problem.message) from None
+    return await _with_definitions(store, control_tx, text, graph)
+
+
+async def _convert(store: ObjectStore, control_tx: ControlTxs, workflow: Mapping[str, Any]) -> ReadyGraph:
+    nearest: MissingNodeClass | None = None
+    for known in await _known(control_tx):
+        if (object_info := await _read(store, control_tx, known)) is None:
+            continue
+        try:
+            graph = load_graph(workflow, object_info=object_info)
+        except MissingNodeClass as missing:
+            nearest = missing if nearest is None or len(missing.classes) < len(nearest.classes) else nearest
+            continue
+        return ReadyGraph(json.dumps(graph).encode(), True, object_info, known)
+    raise InvalidInput("graph", _unknown(nearest))
+
+
+def _unknown(nearest: MissingNodeClass | None) -> str:
+    how = "Export it with 'Export (API)', or name a server that has them (--object-info URL)"
+    if nearest is None:
+        return (
+            "is a workflow as ComfyUI's interface saves it. Node classes are needed to convert it, and no worker has "
+            f"reported any yet. Start a worker, or: {how}"
+        )
+    named = ", ".join(f"{name} (node {node})" for name, node in nearest.classes.items())
+    return f"no worker has reported all its node classes; missing: {named}. {how}"
+
+
+async def _with_definitions(store: ObjectStore, control_tx: ControlTxs, text: bytes, graph: Any) -> ReadyGraph:
+    needed = set(list_classes(graph))
+    for known in await _known(control_tx):
+        object_info = await _read(store, control_tx, known)
+        if object_info is not None and needed <= object_info.keys():
+            return ReadyGraph(text, False, object_info, known)
+    return ReadyGraph(text, False)
+
+
+async def _known(control_tx: ControlTxs) -> list[KnownDefinitions]:
+    async with control_tx() as tx:
+        return (await fleet.list_definitions(tx))[:TRIED_MAX]
+
+
+async def _read(store: ObjectStore, control_tx: ControlTxs, known: KnownDefinitions) -> ObjectInfo | None:
+    """None: the object is gone or broken. Then its row goes too, and the next worker that has them is asked again."""
+    if known.digest in _held:
+        _held.move_to_end(known.digest)
+        return _held[known.digest]
+    try:
+        packed = await store.read(ObjectKey(known.path), bytes_max=PACKED_BYTES_MAX)
+        found = await asyncio.to_thread(unpack_definitions, packed, digest=known.digest)
+    except (NotFound, InvalidInput):
+        async with control_tx() as tx:
+            await fleet.forget_definitions(tx, known.digest)
+        return None
+    _held[known.digest] = found
+    while len(_held) > HELD_MAX:
+        _held.popitem(last=False)
+    return found

@@ -1,0 +1,4 @@
+SELECT node_definitions.digest
+FROM node_definitions
+ORDER BY node_definitions.seen_at DESC, node_definitions.digest
+LIMIT %(param_1)s::INTEGER OFFSET %(param_2)s::INTEGER

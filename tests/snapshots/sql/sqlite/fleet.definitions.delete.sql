@@ -1,0 +1,3 @@
+DELETE
+FROM node_definitions
+WHERE node_definitions.digest = ?
