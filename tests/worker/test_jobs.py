@@ -33,6 +33,24 @@ async def test_a_still_and_a_picture_made_of_a_picture(plant: Plant, tmp_path: P
         row = plant.dispatch(turned)
         assert row["provider_job_id"]
         assert row["service_submitted_at"] <= row["last_service_check"] <= row["finished_at"]
+        job = await asyncio.to_thread(plant.job, turned)
+        [output] = job["outputs"]
+        worker = plant.rows("select worker_id from comfyui_workers where id = ?", row["worker_id"])[0]["worker_id"]
+        assert output["metadata"].pop("filename").endswith(".png")
+        assert output["metadata"] == {
+            "node": "9",
+            "key": "images",
+            "job_id": turned,
+            "attempt": row["done_epoch"],
+            "prompt_id": row["provider_job_id"],
+            "worker": worker,
+        }
+        details = (await asyncio.to_thread(plant.client.get, f"/api/videos/{job['video_id']}")).json()
+        assert details["processing_details"] == {
+            "duration_seconds": row["duration_seconds"],
+            "worker": worker,
+            "outputs": 1,
+        }
         [attempt] = plant.attempts(turned)
         assert attempt["provider_job_id"] == row["provider_job_id"]
         [kept] = plant.rows("select result_metadata from attempt_results where dispatch_id = ?", turned)
@@ -62,6 +80,22 @@ async def test_a_prompt_arrives_at_the_engine_byte_for_byte(plant: Plant, tmp_pa
     ran = json.loads(Image.open(io.BytesIO(made)).text["prompt"])
     assert (ran["5"]["inputs"]["value"], ran["6"]["inputs"]["string_b"]) == (words, f"{words}!")
     assert (ran.keys(), ran["6"]["inputs"]["string_a"]) == (SAY.keys(), ["5", 0])
+
+
+async def test_whoever_watches_reads_the_log_of_the_worker_and_of_its_server(plant: Plant, tmp_path: Path) -> None:
+    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url):
+        before = await asyncio.to_thread(plant.order, "draw")
+        assert await asyncio.to_thread(plant.ends, before) == "completed"
+        job = await asyncio.to_thread(plant.order, "draw", seconds=1.5, steps=3)
+        watching = asyncio.create_task(asyncio.to_thread(plant.watch, job))
+        await eventually(lambda: plant.job(job)["status"] == "processing", "it runs")
+        engine.engine.hub.log(f"reading {tmp_path}/engine/input/x.png")
+        told = await watching
+    lines = [(each["source"], each["line"]) for each in told["log"]]
+    assert ("worker", "Submitted to ComfyUI.") in lines
+    assert ("worker", "Uploaded 1 output.") in lines
+    assert [line for source, line in lines if "reading" in line] == ["reading …/x.png"]
+    assert all(source in ("worker", "comfyui") for source, _ in lines)
 
 
 async def test_whoever_watches_sees_nodes_progress_and_previews(plant: Plant, tmp_path: Path) -> None:

@@ -91,10 +91,10 @@ class ChainSigner:
 
 
 class WorkerEventName(StrEnum):
+    """Polls that were granted and completions are not among them: `dispatch_attempts` has a row for each."""
+
     REGISTER = "register"
     DEREGISTER = "deregister"
-    POLL = "poll"
-    COMPLETE = "complete"
     FAIL = "fail"
     REQUEUE = "requeue"
     EXPIRED = "expired"

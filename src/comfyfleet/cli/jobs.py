@@ -102,9 +102,9 @@ def show(job_id: JobId, url: Url = None, as_json: AsJson = False) -> None:
     """One job, with what it was given and what it made."""
     with a_client(url) as client:
         job = client.job(job_id)
-    if as_json:
-        print_json(plain(job))
-        return
+        if as_json:
+            print_json(plain(job))
+            return
     print_facts(
         {
             "id": job.id,
@@ -115,6 +115,7 @@ def show(job_id: JobId, url: Url = None, as_json: AsJson = False) -> None:
             "retry of": job.retry_of,
             "made": ago(job.created_at),
             "took": _took(job),
+            "worker": job.outputs[0].metadata.get("worker") if job.outputs else None,
             "error": job.error,
             **{f"property {name}": value for name, value in job.properties.items()},
         }
@@ -124,6 +125,7 @@ def show(job_id: JobId, url: Url = None, as_json: AsJson = False) -> None:
             "output": lambda each: each.name,
             "type": lambda each: each.mime_type,
             "bytes": lambda each: each.size,
+            "node": lambda each: each.metadata.get("node"),
         }
         print_table("Outputs", job.outputs, columns)
 

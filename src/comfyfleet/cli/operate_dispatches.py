@@ -121,9 +121,7 @@ def show_result(
 
     async def work(house: House) -> dict[str, Any]:
         async with house.control_tx(read_only=True) as tx:
-            attempts = (await dispatch.get_dispatch(tx, DispatchId(dispatch_id))).attempts
-            last = max((each.epoch for each in attempts if each.has_result), default=0)
-            return await dispatch.read_result(tx, DispatchId(dispatch_id), last if epoch is None else epoch)
+            return await dispatch.read_result(tx, DispatchId(dispatch_id), epoch)
 
     print_json(in_house(work))
 

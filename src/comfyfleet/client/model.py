@@ -19,7 +19,8 @@ def stage_of(status: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`url` is signed and expires; saving an output asks for a fresh one. `sha256` where the server knows it."""
+    """`url` is signed and expires; saving an output asks for a fresh one. `sha256` where the server knows it.
+    `metadata`: which attempt made it, and which node."""
 
     file_id: str
     name: str
@@ -28,6 +29,7 @@ class Output:
     is_primary: bool = False
     url: str | None = field(default=None, repr=False)  # whoever reads it in a log could use it
     sha256: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ class Video:
     original_file_id: str | None = None
     processed_file_id: str | None = None
     error: str | None = None
+    processing_details: dict[str, Any] | None = None  # of a completed one: duration_seconds, worker, outputs
 
 
 @dataclass(frozen=True, slots=True)

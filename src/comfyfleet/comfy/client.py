@@ -190,6 +190,11 @@ class ComfyClient:
             await self._ask("POST", "/free", body={"unload_models": unload_models, "free_memory": free_memory})
         )
 
+    async def subscribe_logs(self, client_id: str) -> bool:
+        """From now on the socket of this client hears the lines of its log. False: the server has no such route."""
+        body = {"clientId": client_id, "enabled": True}
+        return (await self._ask("PATCH", "/internal/logs/subscribe", body=body)).status == 200
+
     async def probe(self, route: str, *, method: str = "GET") -> int:
         """Only the status: is such a route open?"""
         request = self._exchange.build(method, route)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from comfyfleet.comfy.model import (
     Arrival,
@@ -17,6 +17,15 @@ from comfyfleet.comfy.model import (
     UploadedFile,
     UploadKind,
 )
+
+
+@runtime_checkable
+class LogSource(Protocol):
+    """A server that may offer the lines of its log."""
+
+    def follow_log(self, tell: Callable[[str, str], None]) -> None:
+        """`tell` hears the prompt's id and each line that was logged while it ran."""
+        ...
 
 
 class Connector(Protocol):

@@ -66,6 +66,7 @@ class SelfHosted:
         self._server = _Server(self.client)
         self._attempts: dict[str, Attempt] = {}  # being watched, or about to be
         self._unwatched: OrderedDict[str, Feed] = OrderedDict()
+        self._asking: set[asyncio.Task[None]] = set()
 
     def __repr__(self) -> str:
         return f"SelfHosted({self.name!r})"
@@ -87,6 +88,22 @@ class SelfHosted:
     def follow(self, tell: Callable[[bool], None]) -> Callable[[], None]:
         self.socket.start()
         return self.socket.follow(tell)
+
+    def follow_log(self, tell: Callable[[str, str], None]) -> None:
+        """`tell` hears the prompt's id and each line that the server logs while it runs. Nothing, on a server that does
+        not offer that."""
+        self.socket.follow_log(tell)
+        self.socket.follow(self._ask_for_lines)
+
+    def _ask_for_lines(self, connected: bool) -> None:
+        if connected:
+            task = asyncio.create_task(self._subscribe(self.socket.client_id))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+
+    async def _subscribe(self, client_id: str) -> None:
+        with suppress(FleetError):  # its lines are for people: a job goes on without them
+            await self.client.subscribe_logs(client_id)
 
     async def submit(self, prompt: Prompt) -> Submitted:
         """After an error of the `Unavailable` family it may be queued nevertheless: `watch` finds out."""
@@ -182,6 +199,8 @@ class SelfHosted:
 
     async def close(self) -> None:
         """Prompts go on running on the server; whoever watches them here is told nothing more."""
+        for task in self._asking:
+            task.cancel()
         await asyncio.gather(self.socket.close(), self.client.close())
 
 

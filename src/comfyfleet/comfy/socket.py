@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import time
 from collections.abc import Callable
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -21,10 +22,12 @@ from comfyfleet.comfy.exchange import trusted_authorities
 from comfyfleet.comfy.feed import Feed
 from comfyfleet.comfy.frames import FEATURE_FLAGS_FRAME, parse_frame
 from comfyfleet.comfy.limits import MIB
+from comfyfleet.comfy.log_lines import LogLines, clean_lines
 from comfyfleet.comfy.messages import (
     Disconnected,
     Executing,
     ExecutionStart,
+    Logs,
     Message,
     NodeText,
     PreviewImage,
@@ -79,6 +82,8 @@ class ComfySocket:
         self._connected = False
         self._refused = False
         self._suspect = False
+        self._lines = LogLines()
+        self._tell_line: Callable[[str, str], None] | None = None
         self._running: str | None = None  # whose preview it is, when an old server does not tell
         self._task: asyncio.Task[None] | None = None
         self._now = asyncio.Event()  # no more waiting between two attempts
@@ -98,6 +103,10 @@ class ComfySocket:
         """`tell` hears every change of `connected`, and that the server `refused`; what comes back ends that."""
         self._followers.append(tell)
         return lambda: self._followers.remove(tell) if tell in self._followers else None
+
+    def follow_log(self, tell: Callable[[str, str], None]) -> None:
+        """`tell` hears the prompt and each line that its server wrote meanwhile, where somebody has asked for them."""
+        self._tell_line = tell
 
     def start(self) -> None:
         """Connects in the background, and again after every loss."""
@@ -200,12 +209,25 @@ class ComfySocket:
                 return
             self._hear(parse_frame(frame))
 
+    def _hear_lines(self, logs: Logs) -> None:
+        tell = self._tell_line
+        if tell is None:
+            return
+        for entry in logs.entries:
+            prompt_id = self._lines.owner_of(entry, now_s=time.time())
+            if prompt_id is not None:
+                for line in clean_lines(entry.m):
+                    asyncio.get_running_loop().call_soon(tell, prompt_id, line)
+
     def _hear(self, message: Message) -> None:
+        self._lines.note(message)
+        prompt_id: str | None = None
         match message:
+            case Logs():
+                self._hear_lines(message)
             case Status():
                 for feed in self._feeds.values():
                     feed.put(message)
-                return
             case PreviewImage(prompt_id=None) | NodeText():
                 prompt_id = self._running
             case ExecutionStart(prompt_id=str(told)) | Executing(prompt_id=str(told)) | ProgressState(prompt_id=told):

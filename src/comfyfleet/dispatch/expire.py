@@ -1,17 +1,20 @@
 """What nobody reports on: leases that ran out, runs past their deadline, waits past theirs, pauses that are over."""
 
+import json
 import random
 from typing import Any
 
+from comfyfleet.audit import WorkerEventName
 from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import blocks, sql, waiting
+from comfyfleet.dispatch.blocks import sql as events_sql
 from comfyfleet.dispatch.failures import FailureClass
 from comfyfleet.dispatch.finish import unreported, write_settlements
 from comfyfleet.dispatch.lifecycle import DispatchEvent
 from comfyfleet.dispatch.model import Dispatch
 from comfyfleet.kernel.backoff import backoff_s
-from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId
+from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, new_id
 
 BATCH = 100
 
@@ -50,9 +53,21 @@ async def _expire(tx: ControlTx, row: Any, *, chance: float) -> int:
         return 0
     reason = "deadline" if row.past_deadline else "expired"
     await tx.run(sql.end_attempts(), rows=batch([unreported(row, reason)]))
+    await tx.run(events_sql.insert_events(WorkerEventName.EXPIRED.value, [_event(row, reason, moved.status)]))
     await write_settlements(tx, [moved], {})
     await blocks.forget_probe(tx, dispatch.id)
     return 1
+
+
+def _event(row: Any, reason: str, became: str) -> dict[str, Any]:
+    detail = {"epoch": row.epoch, "reason": reason, "status": became}
+    return {
+        "id": new_id(),
+        "worker_id": row.worker_id,
+        "dispatch_id": row.id,
+        "tenant_id": row.tenant_id,
+        "detail": json.dumps(detail),
+    }
 
 
 def _verdict(dispatch: Dispatch, *, past_deadline: bool) -> tuple[FailureClass, str]:

@@ -296,8 +296,10 @@ def insert_results() -> sa.Insert:
     return sa.insert(r).from_select(["dispatch_id", "epoch", "result_metadata", "created_at"], listed)
 
 
-def result_of(dispatch_id: DispatchId, epoch: int) -> sa.Select[Any]:
-    return sa.select(r.c.result_metadata).where(r.c.dispatch_id == dispatch_id, r.c.epoch == epoch)
+def result_of(dispatch_id: DispatchId, epoch: int | None) -> sa.Select[Any]:
+    """None: the last."""
+    kept = sa.select(r.c.result_metadata).where(r.c.dispatch_id == dispatch_id).order_by(r.c.epoch.desc()).limit(1)
+    return kept if epoch is None else kept.where(r.c.epoch == epoch)
 
 
 @built_once

@@ -8,6 +8,7 @@ import struct
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -57,6 +58,7 @@ class Hub:
         self._send_within_s = send_within_s
         self._listeners: dict[str, Listener] = {}
         self._letters: asyncio.Queue[Letter] = asyncio.Queue()
+        self._log_readers: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -80,6 +82,20 @@ class Hub:
     def forget(self, client_id: str) -> None:
         """By name, as ComfyUI does: when a socket goes that was taken over, its successor becomes deaf."""
         self._listeners.pop(client_id, None)
+        self._log_readers.discard(client_id)
+
+    def subscribe_log(self, client_id: str, *, enabled: bool) -> None:
+        """Only a client that is connected: as in ComfyUI, its socket comes first."""
+        if enabled and client_id in self._listeners:
+            self._log_readers.add(client_id)
+        else:
+            self._log_readers.discard(client_id)
+
+    def log(self, line: str) -> None:
+        """To those who have asked for it. From any thread."""
+        entry = {"t": datetime.now().isoformat(), "m": f"{line}\n"}  # noqa: DTZ005 ComfyUI's are local times, too
+        for client_id in tuple(self._log_readers):
+            self.send("logs", {"entries": [entry], "size": None}, client_id)
 
     def wants_preview_metadata(self, client_id: str | None) -> bool:
         listener = self._listeners.get(client_id or "")

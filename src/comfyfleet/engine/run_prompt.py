@@ -59,6 +59,7 @@ class PromptRun:
         self._executed: list[str] = []
 
     def run(self) -> Entry:
+        began = time.monotonic()
         self._telling.record("execution_start")
         self._shop.cache.turn_to(self._queued.graph, self._shop.registry, self._shop.folders)
         if self._faults.instant_cached:
@@ -68,6 +69,7 @@ class PromptRun:
             succeeded = self._run_nodes()
         if succeeded:
             self._telling.record("execution_success", prompt_id=self._queued.prompt_id)
+        self._shop.hub.log(f"Prompt executed in {time.monotonic() - began:.2f} seconds")
         if self._faults.empty_outputs:
             self._outputs, self._meta = {}, {}
         return Entry(
@@ -127,6 +129,7 @@ class PromptRun:
             return False
         except Exception as error:
             log.info("engine.node_failed", node=node_id, error=type_name(error))
+            self._shop.hub.log(f"!!! Exception during processing !!! {error}")
             self._telling.record("execution_error", **self._facts_of_error(node_id, given, error))
             return False
         self._telling.finished(node_id)

@@ -55,7 +55,7 @@ async def apply_settlement(tx: TenantTx, settlement: Settlement, *, is_started: 
     if settlement.duration_s is not None and not is_started:
         # Most that are over so soon, or whose replica died, have not been told to have begun.
         await start_job(tx, job_id, ago_s=settlement.duration_s)
-    made = _made(settlement.detail) if event is JobEvent.COMPLETE else []
+    made = _made(settlement) if event is JobEvent.COMPLETE else []
     moved = await tx.maybe(
         sql.end_job(event),
         job_id=job_id,
@@ -74,7 +74,7 @@ async def apply_settlement(tx: TenantTx, settlement: Settlement, *, is_started: 
     await settle_tokens(tx, job_id)
     job = Job.from_row(moved)
     await _keep_outputs(tx, job, made)
-    await _move_video(tx, job, made[0] if made else None)
+    await _move_video(tx, job, settlement, made)
     await tell_moved(tx, job)
     return Ended(job, made, settlement.duration_s)
 
@@ -94,8 +94,12 @@ async def read_owners(tx: TenantTx, settlements: Sequence[Settlement]) -> dict[J
     return {row.id: Owner(row.user_id, row.run_id, row.status != JobStatus.QUEUED) for row in rows}
 
 
-def _made(detail: dict[str, Any]) -> list[MadeFile]:
+def _made(settlement: Settlement) -> list[MadeFile]:
     """Every object that the worker named, each found in the store before it was believed. The first is the result."""
+    detail = settlement.detail
+    attempt: dict[str, Any] = {"job_id": str(settlement.dispatch_id), "attempt": detail.get("epoch")}
+    known = {"prompt_id": settlement.provider_job_id, "worker": detail.get("worker")}
+    attempt |= {name: value for name, value in known.items() if value}
     return [
         storage.made_file(
             ObjectKey(output["path"]),
@@ -104,6 +108,7 @@ def _made(detail: dict[str, Any]) -> list[MadeFile]:
             media_type=output["mime_type"],
             size_bytes=output["size"],
             sha256=output.get("sha256"),
+            metadata={**output.get("metadata", {}), **attempt},
         )
         for output in detail.get("outputs", [])
     ]
@@ -119,11 +124,16 @@ async def _keep_outputs(tx: TenantTx, job: Job, made: Sequence[MadeFile]) -> Non
         await tx.run_each(sql.insert_files(sql.OUTPUT), rows)
 
 
-async def _move_video(tx: TenantTx, job: Job, primary: MadeFile | None) -> None:
+async def _move_video(tx: TenantTx, job: Job, settlement: Settlement, made: Sequence[MadeFile]) -> None:
     if job.video_id is None:
         return
-    if primary is not None:
-        await videos.complete_video(tx, job.video_id, primary.id, job_id=job.id, media_type=primary.media_type)
+    if made:
+        told = {"duration_seconds": settlement.duration_s, "worker": settlement.detail.get("worker")}
+        details = {**{name: value for name, value in told.items() if value is not None}, "outputs": len(made)}
+        result = made[0]
+        await videos.complete_video(
+            tx, job.video_id, result.id, job_id=job.id, media_type=result.media_type, details=details
+        )
         return
     errors = {JobStatus.COMPLETED: NO_OUTPUT, JobStatus.CANCELLED: VIDEO_CANCELLED}
     error = errors.get(job.status, job.error_message) or NO_OUTPUT

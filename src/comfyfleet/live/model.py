@@ -9,6 +9,7 @@ from comfyfleet.jobs.lifecycle import JOB, JobStatus
 from comfyfleet.kernel.ids import JobId, TenantId, UserId
 
 PREVIEW = "preview"
+LOG = "log"
 PROGRESS, NODE = "progress", "node"
 STANDING = frozenset({PROGRESS, NODE})
 WALLET = "wallet"

@@ -10,6 +10,7 @@ from comfyfleet.comfy.model import FailureClass
 from comfyfleet.pool.events import ClientBlockedWorkflow, ClientUnblockedWorkflow, PoolEvent
 from comfyfleet.pool.failover import BlockChange, Blocked, FailoverStrategy
 from comfyfleet.pool.keep import read_blocks, write_blocks
+from comfyfleet.pool.model import unscoped
 
 log = structlog.get_logger()
 
@@ -100,8 +101,9 @@ class Blocks:
 
 
 def _event(change: BlockChange, at: float) -> PoolEvent:
+    structure_hash, scope = unscoped(change.structure_hash)
     if isinstance(change, Blocked):
         return ClientBlockedWorkflow(
-            change.server, at, change.structure_hash, change.until, change.failure_count, change.failure
+            change.server, at, structure_hash, change.until, change.failure_count, change.failure, scope
         )
-    return ClientUnblockedWorkflow(change.server, at, change.structure_hash, change.reason)
+    return ClientUnblockedWorkflow(change.server, at, structure_hash, change.reason, scope)

@@ -71,7 +71,7 @@ def may_run(job: QueuedJob, candidate: Candidate, *, skips: Skips) -> bool:
     return (
         candidate.state is ServerState.ONLINE
         and (job.servers is None or candidate.name in job.servers)
-        and not skips(candidate.name, job.structure_hash)
+        and not skips(candidate.name, job.block_key)
     )
 
 

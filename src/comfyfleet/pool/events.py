@@ -96,7 +96,8 @@ class ClientState:
 
 @dataclass(frozen=True, slots=True)
 class ClientBlockedWorkflow:
-    """`structure_hash` is `*` when the server as a whole is put aside."""
+    """`structure_hash` is `*` when the server as a whole is put aside. `scope`: only for jobs with this value of the
+    pool's `blocks_by`; None: for all."""
 
     name: ClassVar[str] = "client:blocked_workflow"
     server: str
@@ -105,6 +106,7 @@ class ClientBlockedWorkflow:
     until: float
     failure_count: int
     failure: FailureClass
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ class ClientUnblockedWorkflow:
     at: float
     structure_hash: str
     reason: Literal["expired", "succeeded", "removed"]
+    scope: str | None = None
 
 
 JobEvent: TypeAlias = (

@@ -36,7 +36,8 @@ BlockChange: TypeAlias = Blocked | Unblocked
 
 class FailoverStrategy(Protocol):
     def skips(self, server: str, structure_hash: str, *, now: float) -> bool:
-        """Whether this server is to be passed over for this workflow. Asked often: changes nothing."""
+        """Whether this server is to be passed over for this workflow. Asked often: changes nothing. Here and below
+        `structure_hash` has `@` and the scope behind it where the pool was given `blocks_by`."""
         ...
 
     def record_failure(

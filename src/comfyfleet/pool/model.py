@@ -22,6 +22,19 @@ class InputFile:
     kind: UploadKind = "image"
 
 
+SCOPE = "@"  # no structure hash has it
+
+
+def scoped(structure_hash: str, scope: str | None) -> str:
+    return structure_hash if scope is None else f"{structure_hash}{SCOPE}{scope}"
+
+
+def unscoped(key: str) -> tuple[str, str | None]:
+    """The structure hash and the scope."""
+    structure_hash, found, scope = key.partition(SCOPE)
+    return structure_hash, scope if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
     """What waits in the queue: all that is needed to run it, and what has been tried so far."""
@@ -43,11 +56,17 @@ class QueuedJob:
     returns: int = 0  # how often it was given back through nobody's fault
     failed_on: frozenset[str] = frozenset()
     wants_memory: bool = False  # it ran out of memory before: the larger card first
+    scope: str | None = None  # whose failures count for it: a tenant, say; None: everybody's
+
+    @property
+    def block_key(self) -> str:
+        """By what blocks are counted, in the place of a structure hash."""
+        return scoped(self.structure_hash, self.scope)
 
     @property
     def lane(self) -> tuple[Any, ...]:
         """Jobs of one lane may run on the same servers: a queue that asks for one of them has asked for all."""
-        return (self.structure_hash, self.servers, self.failed_on, self.wants_memory)
+        return (self.block_key, self.servers, self.failed_on, self.wants_memory)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ class Pool:
         strategy: FailoverStrategy | None = None,
         queue: QueueAdapter | None = None,
         state_path: Path | str | None = None,
+        blocks_by: str | None = None,
         outputs: Path | str | None = None,
         depth: int = DEPTH,
         attempts_max: int = 3,
@@ -62,9 +63,11 @@ class Pool:
     ) -> None:
         """`outputs`: the folder for all jobs' files, one folder each in it; without it results are references.
 
-        `state_path`: a file that keeps the blocks over a restart.
+        `state_path`: a file that keeps the blocks over a restart. `blocks_by`: a key of the jobs' metadata, `tenant_id`
+        say: a pair that fails for one of its values is blocked for that value only.
         """
         self._given = tuple(servers)
+        self._blocks_by = blocks_by
         self._depth = depth
         self._attempts_max = attempts_max
         self._deadline_s = deadline_s
@@ -203,6 +206,7 @@ class Pool:
             deadline_s=self._deadline_s if deadline_s is None else deadline_s,
             attempts_max=self._attempts_max if attempts_max is None else attempts_max,
             now=self._now(),
+            blocks_by=self._blocks_by,
         )
         self._check_open()
         return JobHandle(await self._conductor.accept(job), self)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -13,6 +14,8 @@ from comfyfleet.comfy.graph.load import Source, load_graph
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.pool.inputs import GivenInput, bind, name_by_content
 from comfyfleet.pool.model import NodeInput, QueuedJob
+
+SCOPE_CHARS_MAX = 200
 
 
 async def prepare_job(
@@ -27,7 +30,9 @@ async def prepare_job(
     deadline_s: float,
     attempts_max: int,
     now: float,
+    blocks_by: str | None = None,
 ) -> QueuedJob:
+    """`blocks_by`: the key of the metadata that scopes its blocks. Raises ValueError for a value that cannot."""
     graph = await _loaded(source)
     files = await name_by_content(inputs or {})
     named = bind(graph, {key: file.name for key, file in files.items()})
@@ -46,7 +51,21 @@ async def prepare_job(
         deadline_s=deadline_s,
         attempts_max=attempts_max,
         queued_at=now,
+        scope=None if blocks_by is None else _scope(metadata or {}, blocks_by),
     )
+
+
+def _scope(metadata: Mapping[str, Any], key: str) -> str | None:
+    match metadata.get(key):
+        case None | "":
+            return None
+        case str() | int() as value if not isinstance(value, bool) and len(str(value)) <= SCOPE_CHARS_MAX:
+            return str(value)
+        case UUID() as value:
+            return str(value)
+        case value:
+            allowed = f"a text of at most {SCOPE_CHARS_MAX} characters, a whole number or a UUID"
+            raise ValueError(f"metadata[{key!r}] scopes the pool's blocks and must be {allowed}, got {value!r:.80}")
 
 
 async def _loaded(source: Source) -> dict[str, Any]:

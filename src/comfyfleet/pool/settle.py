@@ -83,7 +83,7 @@ class Settler:
     def _learn(self, run: Run, member: Member, ending: Ending) -> None:
         if member.name not in self._roster:
             return
-        structure = run.job.structure_hash
+        structure = run.job.block_key
         match ending.outcome:
             case Completed():
                 member.trouble_count = 0

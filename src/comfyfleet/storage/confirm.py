@@ -1,6 +1,7 @@
 """The bytes have come: look at them, then say so in the row."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from comfyfleet.db import TenantTx
 from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound, UploadMismatch, UploadMissing
@@ -30,11 +31,19 @@ async def confirm_upload(tx: TenantTx, file_id: FileId, user_id: UserId) -> File
 
 
 def made_file(
-    key: ObjectKey, *, disk: Disk, name: str, media_type: str, size_bytes: int, sha256: str | None
+    key: ObjectKey,
+    *,
+    disk: Disk,
+    name: str,
+    media_type: str,
+    size_bytes: int,
+    sha256: str | None,
+    metadata: dict[str, Any] | None = None,
 ) -> MadeFile:
     """An object that a worker made, found in the store before. What it is called is the worker's word, so that is made
     harmless, not refused: a result must not be lost for its name."""
-    return MadeFile(FileId(new_id()), clean_name(name), disk, key, clean_media_type(media_type), size_bytes, sha256)
+    kind = clean_media_type(media_type)
+    return MadeFile(FileId(new_id()), clean_name(name), disk, key, kind, size_bytes, sha256, metadata or {})
 
 
 async def record_made(tx: TenantTx, made: Sequence[MadeFile], *, user_id: UserId) -> None:
@@ -49,6 +58,7 @@ async def record_made(tx: TenantTx, made: Sequence[MadeFile], *, user_id: UserId
             "mime_type": each.media_type,
             "size": each.size_bytes,
             "sha256": each.sha256,
+            "metadata": each.metadata,
         }
         for each in made
     ]

@@ -124,7 +124,7 @@ class NewUpload:
 
 @dataclass(frozen=True, slots=True)
 class MadeFile:
-    """One that a worker made. `sha256`: what it says of its bytes."""
+    """One that a worker made. `sha256`: what it says of its bytes. `metadata`: by which attempt, from which node."""
 
     id: FileId
     name: str
@@ -133,11 +133,12 @@ class MadeFile:
     media_type: str
     size_bytes: int
     sha256: str | None
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """`sha256`: of its bytes, where whoever wrote them has said so."""
+    """`sha256`: of its bytes, where whoever wrote them has said so. `metadata`: as of a `MadeFile`."""
 
     id: FileId
     tenant_id: TenantId
@@ -152,6 +153,7 @@ class File:
     created_at: datetime
     stored_at: datetime | None
     sha256: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -169,6 +171,7 @@ class File:
             created_at=row.created_at,
             stored_at=row.stored_at,
             sha256=row.sha256,
+            metadata=row.metadata or {},
         )
 
 

@@ -18,6 +18,7 @@ Seconds = Annotated[float, Meta(ge=0, le=10_000_000)]
 ServiceReason = Literal["service_error", "service_job_not_found"]
 # More of a server's own response is not kept.
 RESULT_BYTES_MAX = 64 * 1024
+METADATA_BYTES_MAX = 2 * 1024
 # What one PUT can carry: object stores end there.
 OUTPUT_BYTES_MAX = 5 * 1024**3
 # Of node classes, packed: a server with thousands of them stays below.
@@ -227,14 +228,16 @@ class NoticesReply(Struct, kw_only=True):
 # ── the end of a lease ──
 
 
-class Output(Struct, forbid_unknown_fields=True, kw_only=True):
-    """An object that was uploaded under this lease."""
+class Output(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """An object that was uploaded under this lease. `metadata`, where the job `takes` `output_metadata`: which node
+    left it, and under which name."""
 
     path: Annotated[str, Meta(min_length=1, max_length=512)]
     name: Annotated[str, Meta(min_length=1, max_length=255)]
     mime_type: Annotated[str, Meta(min_length=3, max_length=127)]
     size: Annotated[int, Meta(ge=0, le=OUTPUT_BYTES_MAX)]
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+    metadata: dict[str, Any] = {}
 
 
 class Ending(Request, kw_only=True, omit_defaults=True):

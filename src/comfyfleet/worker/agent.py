@@ -92,6 +92,7 @@ class Agent:
         control.on_refused = self._refused.set
         transfer = Transfer(base_url=settings.control_plane_url)
         book = LeaseBook()
+        reporter = Reporter(control, on_cancel=lambda each: book.tell(each, Word.CANCEL))
         self._tools = Tools(
             control=control,
             journal=Journal(self.home),
@@ -105,11 +106,12 @@ class Agent:
                 cache_bytes_max=settings.asset_cache_bytes,
                 declare_unhealthy=declare_unhealthy,
                 changed=self._servers_changed,
+                on_line=reporter.server_line,
             ),
             cache=AssetCache(self.home / "assets", bytes_max=settings.asset_cache_bytes, transfer=transfer),
             transfer=transfer,
             folders=WorkFolders(self.home / "jobs"),
-            reporter=Reporter(control, on_cancel=lambda each: book.tell(each, Word.CANCEL)),
+            reporter=reporter,
             telemetry=self.telemetry,
         )
         self._definitions = DefinitionsReport(control, definitions)

@@ -80,6 +80,7 @@ class Course:
             prompt_id=prompt_id_of(self.entry.dispatch_id, epoch=self.entry.job.epoch, nonce=nonce),
         )
         self.tools.book.note(self.entry.dispatch_id, prompt_id=self.entry.prompt_id)
+        self.hear_log()
 
     def begin_fetching(self) -> None:
         self.to(Stage.FETCHING)
@@ -116,6 +117,15 @@ class Course:
     @property
     def job(self) -> wire.Job:
         return self.entry.job
+
+    def hear_log(self) -> None:
+        """What its server logs while it runs goes to whoever watches."""
+        if self.entry.prompt_id is not None:
+            self.tools.reporter.hears(self.entry.prompt_id, lambda: self.proof)
+
+    def say(self, line: str) -> None:
+        """To whoever watches: users, too, so no path and no server's name."""
+        self.tools.reporter.log(self.proof, line)
 
     def is_posted(self) -> None:
         """The server has the prompt, or may have it."""

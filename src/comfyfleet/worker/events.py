@@ -15,8 +15,11 @@ import structlog
 
 from comfyfleet.comfy.model import Preview, Progress
 from comfyfleet.kernel.errors import FleetError
+from comfyfleet.kernel.masking import masked
 from comfyfleet.wire import worker_v1 as wire
 from comfyfleet.worker.control import ControlClient
+from comfyfleet.worker.log_allowance import LogAllowance
+from comfyfleet.worker.response import clean_text
 
 GAP_S = 0.1
 GAP_AFTER_TROUBLE_S = 5.0
@@ -46,6 +49,8 @@ class Reporter:
     _number: int = 0
     _previewed_at: dict[UUID, float] = field(default_factory=dict)
     _nodes: dict[UUID, str | None] = field(default_factory=dict)
+    _prompts: dict[str, Callable[[], wire.LeaseProof]] = field(default_factory=dict)
+    _allowances: dict[UUID, LogAllowance] = field(default_factory=dict)
 
     def stands(self, lease: wire.LeaseProof, *, waits: bool) -> None:
         """`waits`: behind another one."""
@@ -74,13 +79,26 @@ class Reporter:
         image = base64.b64encode(heard.image).decode()
         self._put(lease, "preview", {"node": heard.node, "mime_type": heard.media_type, "image": image})
 
-    def log(self, lease: wire.LeaseProof, line: str, **facts: Any) -> None:
-        if len(line) > LINE_CHARS_MAX:
-            line = f"{line[:LINE_CHARS_MAX]}… ({len(line) - LINE_CHARS_MAX} more characters)"
-        self._put(lease, "log", {"line": line, **facts}, replaces=False)
+    def log(self, lease: wire.LeaseProof, line: str, *, source: str = "worker") -> None:
+        """`source`: `worker`, or `comfyui` for what the server logged. Secrets are masked."""
+        allowance = self._allowances.setdefault(lease.dispatch_id, LogAllowance())
+        admitted = allowance.admit(clean_text(masked(line))[:LINE_CHARS_MAX], now_s=time.monotonic())
+        if admitted is not None:
+            self._put(lease, "log", {"line": admitted, "source": source}, replaces=False)
+
+    def hears(self, prompt_id: str, lease: Callable[[], wire.LeaseProof]) -> None:
+        """From now on lines that a server logs while it runs this prompt are this lease's."""
+        self._prompts[prompt_id] = lease
+
+    def server_line(self, prompt_id: str, line: str) -> None:
+        if (lease := self._prompts.get(prompt_id)) is not None:
+            self.log(lease(), line, source="comfyui")
 
     def forget(self, dispatch_id: UUID) -> None:
         """The lease is over: what is still here would be refused."""
+        self._allowances.pop(dispatch_id, None)
+        for prompt_id in [each for each, lease in self._prompts.items() if lease().dispatch_id == dispatch_id]:
+            del self._prompts[prompt_id]
         for key in [key for key in self._waiting if key[0] == dispatch_id]:
             del self._waiting[key]
         self._previewed_at.pop(dispatch_id, None)

@@ -142,7 +142,14 @@ class _Way:
 
 
 def _output(place: OutputUrl, output: OutputFile, name: str, size_bytes: int, sha256: str) -> Output:
-    return Output(path=place.path, name=name, mime_type=_media_type(output), size=size_bytes, sha256=sha256)
+    return Output(
+        path=place.path,
+        name=name,
+        mime_type=_media_type(output),
+        size=size_bytes,
+        sha256=sha256,
+        metadata={"node": output.node[:100], "key": output.key[:100], "filename": output.filename[:255]},
+    )
 
 
 def _media_type(output: OutputFile) -> str:

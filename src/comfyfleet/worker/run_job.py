@@ -208,6 +208,8 @@ class JobRun:
         self.course.to(Stage.UPLOADING)
         self.course.give_up_place()
         outputs = await bring_outputs(self.course, done)
+        if not self.course.job_takes("output_metadata"):
+            outputs = [msgspec.structs.replace(each, metadata={}) for each in outputs]
         reached("uploaded")
         tells = self.course.job.takes_ran_s and not self.course.found_again
         return complete_with(

@@ -68,6 +68,8 @@ async def run_prompt(course: Course) -> Outcome:
         return await _watch(course, await _post(course, work))
     log.info("job.found_again", prompt_id=entry.prompt_id, server=entry.server)
     course.found_again = True
+    course.hear_log()
+    course.say("Found on its server again after a restart of the worker.")
     course.to(Stage.QUEUED)
     course.posted.set()
     return await _watch(course, Prompt(work.graph, entry.prompt_id, output_node=work.output_node))
@@ -104,6 +106,8 @@ async def _post(course: Course, work: Work) -> Prompt:
     ) as paths:
         reached("fetched")
         course.end_fetching()
+        if paths:
+            course.say(f"Fetched {_count(len(paths), 'input')}.")
         course.place = course.place or await _take_place(course)
         inputs = tools.servers.inputs[course.place.server]
         await course.choose_prompt(course.place.server)
@@ -151,6 +155,10 @@ async def _mind_the_servers(servers: Servers, provider: str, limit: asyncio.Time
             return
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _mark(course: Course) -> Mark:
     mark = course.mark
     if mark is None:
@@ -176,6 +184,7 @@ async def _submit(course: Course, connector: Connector, prompt: Prompt) -> None:
         return
     reached("posted")
     course.is_posted()
+    course.say("Submitted to ComfyUI.")
     await course.write(posted=True)
 
 
@@ -202,6 +211,7 @@ def _tell(course: Course, heard: Update) -> None:
             if course.job_takes("service_times"):
                 course.tools.book.checked(course.proof.dispatch_id)
             if heard.recovers:
+                course.say(f"Its end was found by a health check ({heard.reason}).")
                 log.info("job.recovered_by_health_check", action=heard.action, reason=heard.reason)
         case Queued():
             course.may_have_begun = False
@@ -229,7 +239,8 @@ async def bring_outputs(course: Course, done: Completed) -> list[wire.Output]:
 
     while True:
         try:
-            return await deliver_outputs(
+            course.say(f"Uploading {_count(len(done.outputs), 'output')}.")
+            delivered = await deliver_outputs(
                 done.outputs,
                 connector=place.connector,
                 transfer=course.tools.transfer,
@@ -237,6 +248,8 @@ async def bring_outputs(course: Course, done: Completed) -> list[wire.Output]:
                 folder=await course.folder(),
                 locate=course.tools.servers.files[place.server].locate,
             )
+            course.say(f"Uploaded {_count(len(delivered), 'output')}.")
+            return delivered
         except AnswerTooLarge:
             raise
         except Unavailable as error:

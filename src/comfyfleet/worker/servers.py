@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 
-from comfyfleet.comfy.connector import Connector
+from comfyfleet.comfy.connector import Connector, LogSource
 from comfyfleet.comfy.model import Failed, FailureClass, Outcome, Returned
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.pool import Server, ServerState
@@ -35,7 +35,10 @@ class Servers:
         cache_bytes_max: int,
         declare_unhealthy: Mapping[str, Callable[[str], None]] | None = None,
         changed: Callable[[], None] = lambda: None,
+        on_line: Callable[[str, str], None] = lambda prompt_id, line: None,
     ) -> None:
+        """`on_line` hears the prompt and each line that its server logs meanwhile."""
+        self._on_line = on_line
         self._telemetry = telemetry
         self._health = ServerHealth()
         self._owned = declare_unhealthy or {}
@@ -61,6 +64,8 @@ class Servers:
 
     async def open(self) -> None:
         for connector in self._connectors:
+            if isinstance(connector, LogSource):
+                connector.follow_log(self._on_line)
             folders = await self._folders_of(connector)
             self.files[connector.name] = ServerFiles(folders)
             self.inputs[connector.name] = ServerInputs(

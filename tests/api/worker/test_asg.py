@@ -85,3 +85,6 @@ async def test_while_aws_is_away_workers_come_in_and_that_is_written_down(
     asks_aws(free_port())
     await yard.register("i-0anybody")
     assert await checks(house) == {"i-0anybody": "skipped"}
+    async with house.control_tx(read_only=True) as tx:
+        rows = await tx.all(sa.select(worker_audit_log.c.event, worker_audit_log.c.worker_id))
+    assert sorted(rows) == [("asg_check_skipped", "i-0anybody"), ("register", "i-0anybody")]

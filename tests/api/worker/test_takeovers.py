@@ -1,9 +1,12 @@
 """A name that two processes use, over HTTP. (W1 and W3 stand in `test_protocol.py`.)"""
 
+import json
+
 import pytest
 
-from comfyfleet import fleet
+from comfyfleet import audit, fleet
 from comfyfleet.fleet import FleetRules, WorkerEvent
+from comfyfleet.kernel.page import PageRequest
 from comfyfleet.kernel.secret import new_secret
 from tests.api.worker.conftest import Yard
 from tests.api.worker.test_protocol import lease_of
@@ -124,3 +127,20 @@ async def test_what_is_revoked_stays_so_whatever_is_shown(yard: Yard, proof: str
         await fleet.move_worker(tx, "i-1", WorkerEvent.REVOKE)
     shown = {"last": worker.token} if proof == "its token" else {"last": None, "leases": [lease_of(job)]}
     assert "revoked" in (await yard.register(status=403, **shown)).registered["message"]
+
+
+async def test_a_name_that_is_taken_over_and_a_lease_that_runs_out_are_events(yard: Yard, clock: ManualClock) -> None:
+    await yard.register()
+    worker = await yard.register()
+    dispatch_id = await yard.add()
+    job = await worker.poll()
+    clock.advance(yard.house.queue_rules.lease_ttl_s + 1)
+    assert await yard.queue.sweep() == 1
+    async with yard.house.control_tx(read_only=True) as tx:
+        page = await audit.list_worker_events(tx, PageRequest())
+    told = {each.event: each for each in page.rows}
+    assert set(told) == {"register", "superseded", "expired"}
+    assert json.loads(told["superseded"].detail) == {"incarnation": 1}
+    assert (told["expired"].worker_id, told["expired"].dispatch_id) == ("i-1", dispatch_id)
+    expected = {"epoch": job["epoch"], "reason": "expired", "status": "delayed"}
+    assert json.loads(told["expired"].detail) == expected

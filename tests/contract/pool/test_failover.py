@@ -1,6 +1,7 @@
 """Seed 003 told by scripted servers: who is blocked for what, where a job goes next, and when a pair comes back."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -190,6 +191,46 @@ def test_a_prompt_that_was_returned_costs_no_attempt() -> None:
         async with a_pool(Scripted("a", script=lost), attempts_max=1) as pool:
             result = await pool.run(graph())
             assert result.job.attempts == 1
+
+    run_virtual(story)
+
+
+def test_blocks_may_be_scoped_by_a_key_of_the_metadata(tmp_path: Path) -> None:
+    """One tenant's failing inputs keep no other tenant from a server, also after a restart."""
+
+    async def story() -> None:
+        state = tmp_path / "blocks.json"
+        acme, other = {"tenant_id": "acme"}, {"tenant_id": "other"}
+        bad = Scripted("bad", script=failing(FailureClass.EXECUTION_ERROR, "Draw", times=1))
+        async with a_pool(bad, Scripted("good"), blocks_by="tenant_id", state_path=state) as pool:
+            heard = record(pool)
+            assert (await pool.run(graph("Draw"), metadata=acme, servers=None)).server == "good"
+            [blocked] = [each for each in heard if isinstance(each, ClientBlockedWorkflow)]
+            assert (blocked.server, blocked.scope, "@" in blocked.structure_hash) == ("bad", "acme", False)
+            began = loop_now()
+            assert (await pool.run(graph("Draw"), metadata=other, servers={"bad"})).server == "bad"
+            assert (await pool.run(graph("Draw"), servers={"bad"})).server == "bad"
+            assert loop_now() < began + 30
+            with pytest.raises(ValueError, match="must be a text"):
+                await pool.run(graph("Draw"), metadata={"tenant_id": ["acme"]})
+        async with a_pool(Scripted("bad"), blocks_by="tenant_id", state_path=state) as pool:
+            assert (await pool.run(graph("Draw"), metadata=other)).server == "bad"
+            assert loop_now() < began + 30
+            assert (await pool.run(graph("Draw"), metadata=acme)).server == "bad"
+            assert loop_now() >= blocked.until
+
+    run_virtual(story)
+
+
+def test_a_broken_server_is_put_aside_for_every_scope() -> None:
+    async def story() -> None:
+        broken = Scripted("broken", script=failing(FailureClass.SERVER_FAULT, "Draw", times=1))
+        async with a_pool(broken, Scripted("good"), blocks_by="tenant_id") as pool:
+            heard = record(pool)
+            await pool.run(graph("Draw"), metadata={"tenant_id": "acme"})
+            [blocked] = [each for each in heard if isinstance(each, ClientBlockedWorkflow)]
+            assert (blocked.structure_hash, blocked.scope) == ("*", None)
+            assert (await pool.run(graph("Paint"), metadata={"tenant_id": "other"})).server == "good"
 
     run_virtual(story)
 

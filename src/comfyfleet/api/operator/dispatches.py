@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
 from comfyfleet import audit, dispatch, fleet, jobs, workflows
@@ -25,7 +25,7 @@ from comfyfleet.kernel.ids import DispatchId, JobId, TenantId
 
 router = APIRouter(prefix="/dispatches")
 
-Epoch = Annotated[int, Path(ge=0, le=2**31)]
+Epoch = Annotated[int | None, Query(ge=0, le=2**31)]
 QUEUED_WITHIN_S = 2.0
 LOOK_EVERY_S = 0.03
 
@@ -114,9 +114,10 @@ async def get_ran_graph(dispatch_id: DispatchId, house: TheHouse) -> RanView:
     )
 
 
-@router.get("/{dispatch_id}/attempts/{epoch}/result", dependencies=SEE)
-async def get_result(dispatch_id: DispatchId, epoch: Epoch, house: TheHouse) -> ResultView:
-    """What the server itself said of an attempt's end. 404 where it said nothing, or nothing was kept."""
+@router.get("/{dispatch_id}/result", dependencies=SEE)
+async def get_result(dispatch_id: DispatchId, house: TheHouse, epoch: Epoch = None) -> ResultView:
+    """What the server itself said of the end of this attempt; without `epoch`, of the last that has something. 404
+    where it said nothing, or nothing was kept."""
     async with house.control_tx(read_only=True) as tx:
         return ResultView(result_metadata=await dispatch.read_result(tx, dispatch_id, epoch))
 

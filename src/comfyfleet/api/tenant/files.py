@@ -50,13 +50,14 @@ class ConfirmBody(Body):
 
 
 class FileView(View):
-    """`sha256`: of its bytes, where it is known."""
+    """`sha256`: of its bytes, where it is known. `metadata`: of one that a job made, which attempt and which node."""
 
     id: FileId
     name: str
     mime_type: str
     size: int
     sha256: str | None
+    metadata: dict[str, Any]
     status: FileStatus
     created_at: datetime
     stored_at: datetime | None
@@ -69,6 +70,7 @@ class FileView(View):
             mime_type=file.media_type,
             size=file.size_bytes,
             sha256=file.sha256,
+            metadata=file.metadata,
             status=file.status,
             created_at=file.created_at,
             stored_at=file.stored_at,

@@ -24,13 +24,17 @@ from comfyfleet.tenants import Caller
 
 
 class OutputView(View):
-    """`sha256`: of its bytes, if its worker said so. `thumb_url`: of a picture or a film; it does not expire."""
+    """`metadata`: which attempt made it, and which node. `sha256`: of its bytes, if its worker said so.
+
+    `thumb_url`: of a picture or a film; it does not expire.
+    """
 
     file_id: FileId
     name: str
     mime_type: str
     size: int
     sha256: str | None
+    metadata: dict[str, Any]
     url: str | None
     thumb_url: str | None
     is_primary: bool
@@ -178,6 +182,7 @@ def _outputs(made: Sequence[JobFile], files: Mapping[FileId, File], urls: Mappin
             mime_type=file.media_type,
             size=file.size_bytes,
             sha256=file.sha256,
+            metadata=file.metadata,
             url=urls.get(file.id),
             thumb_url=thumb_url(file),
             is_primary=each.is_primary,

@@ -33,8 +33,17 @@ class NewVideoBody(Body):
     parts: list[PartBody] = Field([], max_length=PARTS_MAX, description="Of an upload in parts: each with its ETag.")
 
 
+class ProcessingDetails(View):
+    """How a result was made: for how long a server worked on it, which worker had it, and how many files it left."""
+
+    duration_seconds: float | None
+    worker: str | None
+    outputs: int | None
+
+
 class VideoView(View):
-    """URLs are signed for this answer and expire; one is there while its file is. `error` says why it failed.
+    """URLs are signed for this answer and expire; one is there while its file is. `error` says why it failed,
+    `processing_details` how a completed one was made.
 
     `thumb_url`: of the result, or of the upload while there is none; it does not expire.
     """
@@ -54,6 +63,7 @@ class VideoView(View):
     poster_url: str | None
     thumb_url: str | None
     error: str | None
+    processing_details: ProcessingDetails | None
     created_at: datetime
     updated_at: datetime
 
@@ -79,9 +89,19 @@ class VideoView(View):
             poster_url=url(video.poster_file_id),
             thumb_url=next((found for each in shown if (found := thumb_url(files.get(each)))), None),
             error=video.error,
+            processing_details=_details(video),
             created_at=video.created_at,
             updated_at=video.updated_at,
         )
+
+
+def _details(video: Video) -> ProcessingDetails | None:
+    told = video.processing_details
+    if video.status is not VideoStatus.COMPLETED or "outputs" not in told:
+        return None
+    return ProcessingDetails(
+        duration_seconds=told.get("duration_seconds"), worker=told.get("worker"), outputs=told["outputs"]
+    )
 
 
 class VideoPage(View):

@@ -18,10 +18,10 @@ from comfyfleet.wire import worker_v1 as wire
 
 async def complete(call: Call) -> wire.EndReply:
     said, worker = await identified(call, wire.Complete)
-    detail = {}
+    detail: dict[str, Any] = {"worker": worker.worker_id}
     if said.outputs:
         await require_outputs(call, proof(worker, said), said.outputs)
-        detail["outputs"] = msgspec.to_builtins(said.outputs)
+        detail["outputs"] = [_output(each) for each in said.outputs]
         detail["disk"] = call.house.store.disk
     report = replace(_report(worker, said), detail=detail, ran_s=said.ran_s)
     return _reply(await call.house.desk.complete(report))
@@ -41,6 +41,14 @@ async def requeue(call: Call) -> wire.EndReply:
     ended = await call.house.desk.requeue(report)
     _write_down(call, WorkerEventName.REQUEUE, said, ended, reason=said.reason)
     return _reply(ended)
+
+
+def _output(said: wire.Output) -> dict[str, Any]:
+    """Too much metadata is left out: the file is what counts."""
+    output: dict[str, Any] = msgspec.to_builtins(said)
+    metadata = masked(said.metadata, numbers=False)
+    fits = len(msgspec.json.encode(metadata)) <= wire.METADATA_BYTES_MAX
+    return {**output, "metadata": metadata if fits else {}}
 
 
 def _report(worker: Worker, said: wire.Ending) -> Report:

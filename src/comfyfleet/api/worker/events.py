@@ -1,6 +1,7 @@
 """Progress, nodes, previews and log lines of running jobs, in batches."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -11,10 +12,11 @@ from comfyfleet.dispatch import HeldLease, Holder, LeaseProof
 from comfyfleet.fleet import Worker
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import DispatchId, JobId
+from comfyfleet.kernel.paths import without_folders
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.live import Report
 from comfyfleet.live.hub import bytes_max
-from comfyfleet.live.model import PREVIEW
+from comfyfleet.live.model import LOG, PREVIEW
 from comfyfleet.wire import worker_v1 as wire
 
 
@@ -38,10 +40,17 @@ async def events(call: Call) -> wire.EventsReply:
             worker.worker_id, event.kind, shown, dispatch_id=event.dispatch_id, ago_s=event.ago_seconds
         )
         if event.dispatch_id is not None:
-            reports.append(Report(JobId(event.dispatch_id), event.kind, data, event.ago_seconds))
+            told = data if event.kind != LOG else msgspec.json.encode(_for_users(event.data))
+            reports.append(Report(JobId(event.dispatch_id), event.kind, told, event.ago_seconds))
     await call.house.live.publish(reports)
     unwanted = sorted({each for (each, _), lease in standing.items() if lease is not None and lease.cancel_requested})
     return wire.EventsReply(accepted=accepted, lost=sorted(lost), cancel_requested=unwanted, too_large=too_large)
+
+
+def _for_users(data: dict[str, Any]) -> dict[str, Any]:
+    """Operators read a line as it is; the folders of a server are not for users."""
+    line = data.get("line")
+    return {**data, "line": without_folders(line)} if isinstance(line, str) else data
 
 
 async def _standing(call: Call, worker: Worker, said: Sequence[wire.Event]) -> dict[tuple[UUID, str], HeldLease | None]:

@@ -1,6 +1,7 @@
 """Register and deregister: a worker joins, comes back, and leaves."""
 
 from collections.abc import Collection
+from typing import Any
 
 import structlog
 
@@ -42,7 +43,7 @@ async def register(call: Call) -> wire.Registered:
             log.warning("worker.registration_refused", worker_id=said.worker_id, code=refused.code, from_=call.address)
             raise
         tokens, returned = await _go_on(tx, said, made, call)
-        await audit.record_worker_events(tx, [_event(said, made, call, checked=checked, rebound=len(tokens))])
+        await audit.record_worker_events(tx, _events(said, made, call, checked=checked, rebound=len(tokens)))
         assigned = await fleet.allowed_workflows(tx, made.worker)
         lacks = await _lacks(tx, said, assigned)
     call.house.desk.worker_changed(said.worker_id)
@@ -159,8 +160,7 @@ async def _go_on(
     return tokens, await dispatch.return_leases(tx, made.worker.id, "worker_restarted", keep=tokens)
 
 
-def _event(said: wire.Register, made: Registration, call: Call, *, checked: str, rebound: int) -> WorkerEvent:
-    name = WorkerEventName.ASG_CHECK_SKIPPED if checked == "skipped" else WorkerEventName.REGISTER
+def _events(said: wire.Register, made: Registration, call: Call, *, checked: str, rebound: int) -> list[WorkerEvent]:
     detail = {
         "incarnation": made.worker.incarnation,
         "took_over": made.took_over,
@@ -169,7 +169,15 @@ def _event(said: wire.Register, made: Registration, call: Call, *, checked: str,
         "asg_check": checked,
         "rebound": rebound,
     }
-    return WorkerEvent(name, worker_id=said.worker_id, address=call.address, detail=detail)
+    told: dict[WorkerEventName, dict[str, Any]] = {}
+    if checked == "skipped":
+        told[WorkerEventName.ASG_CHECK_SKIPPED] = {"reason": "AWS could not be asked"}
+    if made.took_over:
+        told[WorkerEventName.SUPERSEDED] = {"incarnation": made.worker.incarnation - 1}
+    told[WorkerEventName.REGISTER] = detail
+    return [
+        WorkerEvent(name, worker_id=said.worker_id, address=call.address, detail=each) for name, each in told.items()
+    ]
 
 
 async def deregister(call: Call) -> wire.Deregistered:

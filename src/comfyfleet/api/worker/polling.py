@@ -17,7 +17,7 @@ from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage import SignedRequest
 from comfyfleet.wire import worker_v1 as wire
 
-TAKES = ["service_times", "service_reason", "result_metadata", "notices"]
+TAKES = ["service_times", "service_reason", "result_metadata", "output_metadata", "notices"]
 ANY_TYPE = "application/octet-stream"
 T = TypeVar("T", bound=wire.Request)
 

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 
 from comfyfleet.db.tables.base import TENANT, created_at, id_column, one_of
-from comfyfleet.db.types import UtcTime
+from comfyfleet.db.types import Json, UtcTime
 
 STORED = sa.text("status = 'stored'")
 
@@ -24,6 +24,8 @@ files = sa.Table(
     sa.Column("stored_at", UtcTime(), nullable=True),
     sa.Column("deleted_at", UtcTime(), nullable=True),
     sa.Column("sha256", sa.Text(), nullable=True),
+    # Of one that a worker made: by which attempt, from which node.
+    sa.Column("metadata", Json, nullable=True),
     one_of("disk", ["local", "s3"]),
     one_of("status", ["pending", "stored", "deleted"]),
     sa.CheckConstraint("size >= 0", name="size_not_negative"),

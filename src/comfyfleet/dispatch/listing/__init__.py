@@ -54,11 +54,11 @@ async def get_dispatch(tx: ControlTx, dispatch_id: DispatchId) -> DispatchDetail
     return DispatchDetail(found, await _waits_because(tx, found), attempts)
 
 
-async def read_result(tx: ControlTx, dispatch_id: DispatchId, epoch: int) -> dict[str, Any]:
-    """What the server itself said of this attempt's end. Raises NotFound."""
+async def read_result(tx: ControlTx, dispatch_id: DispatchId, epoch: int | None = None) -> dict[str, Any]:
+    """What the server itself said of this attempt's end; None: of the last that has something. Raises NotFound."""
     row = await tx.maybe(dispatch_sql.result_of(dispatch_id, epoch))
     if row is None:
-        raise NotFound("result", f"{dispatch_id}, attempt {epoch}")
+        raise NotFound("result", dispatch_id if epoch is None else f"{dispatch_id}, attempt {epoch}")
     return decode(row.result_metadata, type=dict[str, Any])
 
 

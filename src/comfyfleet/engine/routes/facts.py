@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from comfyfleet import __version__
 from comfyfleet.engine.registry import describe
-from comfyfleet.engine.routes.answers import empty, engine_of, json_answer, text
+from comfyfleet.engine.routes.answers import body_as_json, empty, engine_of, json_answer, text
 
 BODY_BYTES_MAX = 100 * 1024 * 1024
 # The version whose behaviour this server shows.
@@ -130,5 +130,7 @@ async def get_folder_paths(request: Request) -> Response:
 
 
 async def patch_logs_subscription(request: Request) -> Response:
-    """Accepted, and nothing is ever sent: the engine's log is on its own stderr."""
+    """From now on the client's socket hears `logs` messages: what the engine says of each prompt."""
+    said = await body_as_json(request)
+    engine_of(request).hub.subscribe_log(str(said.get("clientId")), enabled=bool(said.get("enabled")))
     return empty()

@@ -46,6 +46,7 @@ async def post_prompt(request: Request) -> Response:
         return _refused(problem("bad_faults", "No such faults", str(error)))
     extra_data["create_time"] = int(time.time() * 1000)
     queued = Queued(number, prompt_id, body["prompt"], extra_data, validated.outputs, withheld, faults)
+    engine.hub.log("got prompt")
     engine.queue.put(queued)
     await _obey(queued)
     return json_answer({"prompt_id": prompt_id, "number": number, "node_errors": validated.node_errors})

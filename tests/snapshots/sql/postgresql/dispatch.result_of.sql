@@ -2,3 +2,5 @@ SELECT attempt_results.result_metadata
 FROM attempt_results
 WHERE attempt_results.dispatch_id = %(dispatch_id_1)s::UUID
 AND attempt_results.epoch = %(epoch_1)s::BIGINT
+ORDER BY attempt_results.epoch DESC
+LIMIT %(param_1)s::INTEGER

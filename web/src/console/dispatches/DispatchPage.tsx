@@ -121,7 +121,7 @@ function Responses({ attempts }: { attempts: AttemptView[] }) {
 }
 
 function Response({ dispatchId, epoch }: { dispatchId: string; epoch: number }) {
-  const found = useRead(["result", dispatchId, String(epoch)], () => adminGetResult({ path: { dispatch_id: dispatchId, epoch }, throwOnError: true }));
+  const found = useRead(["result", dispatchId, String(epoch)], () => adminGetResult({ path: { dispatch_id: dispatchId }, query: { epoch }, throwOnError: true }));
   if (!found.data) return <NotYet of={found} h={120} />;
   return <pre className="mono" tabIndex={0} role="region" aria-label={`Response to attempt ${epoch}`} style={{ margin: 0, maxHeight: 480, overflow: "auto", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>{JSON.stringify(found.data.result_metadata, null, 2)}</pre>;
 }

@@ -36,7 +36,7 @@ export function Result({ job, video, waiting, offered }: { job: JobView; video: 
           <Again job={job} offered={offered} label="Run again" quiet />
         </Group>
         <Group gap="xs">
-          <Text size="sm" className="quiet"><Tokens amount={job.credits_cost} />{ran !== null && ` · made in ${secondsText(ran)}`}</Text>
+          <Text size="sm" className="quiet"><Tokens amount={job.credits_cost} />{ran !== null && ` · made in ${secondsText(ran)}`}{video?.processing_details?.worker && ` by ${video.processing_details.worker}`}</Text>
           <Remove job={job} />
         </Group>
       </Group>

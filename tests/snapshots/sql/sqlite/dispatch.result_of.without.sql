@@ -1,0 +1,5 @@
+SELECT attempt_results.result_metadata
+FROM attempt_results
+WHERE attempt_results.dispatch_id = ?
+ORDER BY attempt_results.epoch DESC
+LIMIT ? OFFSET ?
