@@ -82,6 +82,8 @@ class Registered(Struct, kw_only=True):
     lease_ttl_seconds: float
     heartbeat_interval_seconds: float
     leases: list[Rebound]
+    # Fields of later requests that this control plane knows, of those that came later.
+    takes: list[str] = []
     # Workflows that it may run and does not get, by slug: what it lacks for them.
     lacks: dict[str, list[str]] = {}
 
@@ -98,8 +100,12 @@ class Deregistered(Struct, kw_only=True):
 # ── poll ──
 
 
-class Poll(Request):
-    """`warm`: structure hashes of loaded models. `poll_id`: a lost reply comes again. `capabilities`: if changed."""
+class Poll(Request, omit_defaults=True):
+    """`warm`: structure hashes of loaded models. `poll_id`: a lost reply comes again. `capabilities`: if changed.
+
+    `wants_output_url`, where the registration `takes` it: false leaves `output_url` out of the reply, for a worker that
+    asks `outputs` for every place.
+    """
 
     providers: Annotated[list[Provider], Meta(min_length=1, max_length=2)] = field(
         default_factory=lambda: ["self_hosted"]
@@ -111,13 +117,15 @@ class Poll(Request):
     wait_seconds: Annotated[float, Meta(ge=0, le=30)] = 0
     poll_id: Name | None = None
     warm: Annotated[list[Word], Meta(max_length=100)] = []
+    wants_output_url: bool = True
 
 
 class Job(Struct, kw_only=True):
     """A lease. It lives `lease_seconds` until its first heartbeat, and from then on for the whole TTL each time.
 
     `nonce` is this attempt's own. `output_url` takes the primary output in one PUT with `output_headers`, whatever its
-    size; it is then named by `output_path` at completion. Further ones, and one whose URL has expired: `outputs`.
+    size; it is then named by `output_path` at completion. Further ones, one whose URL has expired, and all where the
+    poll wanted none: `outputs`.
     All URLs of the reply work for `url_seconds`. `takes_ran_s`: this control plane knows the field of that name;
     `takes`: the further fields that it knows, of those that came later, and calls.
     """

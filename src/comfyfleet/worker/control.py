@@ -70,6 +70,7 @@ class Session:
         self.url = url.rstrip("/")
         self.worker_id = worker_id
         self.token: Secret | None = None
+        self.takes: frozenset[str] = frozenset()  # fields that came later, and that the control plane knows
 
     def headers(self) -> dict[str, str]:
         bearer = {} if self.token is None else {"Authorization": f"Bearer {self.token.reveal()}"}
@@ -103,7 +104,9 @@ class ControlClient:
         }
         if last_token is not None:
             headers["Authorization"] = f"Bearer {last_token.reveal()}"
-        return await self._ask("register", said, wire.Registered, headers=headers)
+        reply = await self._ask("register", said, wire.Registered, headers=headers)
+        self.session.takes = frozenset(reply.takes)
+        return reply
 
     async def poll(self, said: wire.Poll) -> wire.PollReply:
         return await self._ask("poll", said, wire.PollReply, within_s=said.wait_seconds + CALL_S)

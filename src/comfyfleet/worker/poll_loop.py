@@ -199,6 +199,8 @@ class PollLoop:
             wait_seconds=wait_s,
             poll_id=self._poll_id,
             warm=list(self._tools.servers.warm)[:WARM_MAX],
+            # Every place is asked for when its type and size are known.
+            wants_output_url="wants_output_url" not in self._tools.control.session.takes,
         )
 
     async def _begin(self, job: wire.Job) -> None:

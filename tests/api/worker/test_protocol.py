@@ -162,6 +162,16 @@ async def test_the_servers_response_is_kept_for_operators_without_secrets(yard: 
         assert set(await dispatch.read_result(tx, dispatch_id, second.epoch)) == {"left_out_bytes"}
 
 
+async def test_a_worker_that_asks_for_every_place_gets_no_output_url(yard: Yard) -> None:
+    worker = await yard.register()
+    assert "wants_output_url" in worker.registered["takes"]
+    await yard.add()
+    job = await worker.poll(wants_output_url=False)
+    assert (job["output_url"], job["output_headers"], job["output_path"]) == (None, {}, None)
+    await yard.add()
+    assert (await worker.poll())["output_url"]
+
+
 async def test_only_a_real_nul_is_refused(yard: Yard) -> None:
     worker = await yard.register()
     await yard.add()

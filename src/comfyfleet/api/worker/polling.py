@@ -51,20 +51,25 @@ async def _answer(call: Call, asked: wire.Poll, worker: Worker) -> wire.PollRepl
         return wire.PollReply(job=None, draining=now.status is WorkerStatus.DRAINING)
     desk.starts.note(grant.dispatch_id)
     call.house.live.began(JobId(grant.dispatch_id), attempt=grant.attempt)
-    return wire.PollReply(job=await _job(grant, call))
+    return wire.PollReply(job=await _job(grant, call, wants_output_url=asked.wants_output_url))
 
 
-async def _job(grant: Grant, call: Call) -> wire.Job:
+async def _job(grant: Grant, call: Call, *, wants_output_url: bool) -> wire.Job:
     """The output's type and length are not known yet: its URL takes whatever the primary output turns out to be."""
     store, expires_s, path = call.house.store, call.url_ttl_s, output_key(grant)
+    has_inputs = needs_urls(grant.payload)
 
-    def sign() -> tuple[bytes, str | None, SignedRequest]:
-        payload, input_url = grant.payload, None
-        if needs_urls(payload):
+    def sign() -> tuple[bytes, str | None, SignedRequest | None]:
+        payload, input_url, output = grant.payload, None, None
+        if has_inputs:
             payload, input_url = sign_assets(store, payload, expires_s=expires_s)
-        return payload, input_url, store.presign_put(path, media_type=ANY_TYPE, size_bytes=None, expires_s=expires_s)
+        if wants_output_url:
+            output = store.presign_put(path, media_type=ANY_TYPE, size_bytes=None, expires_s=expires_s)
+        return payload, input_url, output
 
-    payload, input_url, output = await signed(store, sign)
+    # On S3 signing costs a thread: nothing to sign, no thread.
+    nothing = grant.payload, None, None
+    payload, input_url, output = await signed(store, sign) if has_inputs or wants_output_url else nothing
     return wire.Job(
         dispatch_id=grant.dispatch_id,
         lease_token=grant.token.reveal(),
@@ -80,9 +85,9 @@ async def _job(grant: Grant, call: Call) -> wire.Job:
         nonce=grant.nonce,
         input_payload=msgspec.Raw(payload),
         input_url=input_url,
-        output_url=output.url,
-        output_headers=dict(output.headers),
-        output_path=path,
+        output_url=None if output is None else output.url,
+        output_headers={} if output is None else dict(output.headers),
+        output_path=None if output is None else path,
         url_seconds=expires_s,
         takes_ran_s=True,
         takes=TAKES,
