@@ -8,4 +8,4 @@ _PATH = re.compile(r"""(?<![\w:/\\.])(?:[A-Za-z]:[\\/]|~?/)(?:[^\s/\\'"<>|:;,()]
 
 def without_folders(text: str) -> str:
     """`/opt/comfy/models/x.safetensors` becomes `…/x.safetensors`."""
-    return _PATH.sub("…/", text)
+    return _PATH.sub("…/", text) if "/" in text or "\\" in text else text
