@@ -1,5 +1,6 @@
 """`comfyfleet up` and the processes beside it."""
 
+import asyncio
 import json
 import os
 import re
@@ -13,9 +14,14 @@ import httpx2
 import pytest
 from PIL import Image
 
-from tests.server import ServerProcess, server_process
+from comfyfleet.demo.catalogue import STOCK_PICTURES
+from comfyfleet.engine.node import Node
+from comfyfleet.engine.nodes import NODES
+from tests.engines import an_engine
+from tests.server import ServerProcess, free_port, run_command, server_process
 
 PATIENCE_S = 30
+STOCK = [each.slug for each in STOCK_PICTURES]
 
 
 def wait_until(true: Callable[[], bool], what: str) -> None:
@@ -108,3 +114,41 @@ def test_without_its_libraries_there_is_a_hint_and_everything_else(
         assert httpx2.get(f"{server.url}/readyz").status_code == 200
         assert not process_ids(server, "engine")
         assert server.stop() == 0
+
+
+def stock_nodes() -> list[Node]:
+    """Those that a plain ComfyUI has, too."""
+    return [node for node in NODES if not node.name.startswith("Fleet")]
+
+
+async def test_a_plain_comfyui_that_comes_later_gets_effects_that_it_can_run_and_the_demo_finishes(
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    with server_process(tmp_path, "--comfyui", f"http://127.0.0.1:{port}") as server:
+        wait_until(lambda: "The ComfyUI does not answer" in server.out, "a word on the server that is away")
+        assert "The demo's effects are made as soon as it does" in server.out
+        assert offered(server) == set()
+        async with an_engine(tmp_path / "plain", nodes=stock_nodes(), port=port):
+            told = json.loads(await asyncio.to_thread(server.command, "demo", "--json"))
+            assert {job["effect"]: job["error"] for job in told["jobs"]} == dict.fromkeys(STOCK)
+            assert offered(server) == set(STOCK)
+            left_out = {each["effect"]: each["reason"] for each in told["left_out"]}
+            assert set(left_out) == {"paint", "repaint", "painted-film", "pixel-film", "dream"}
+            assert left_out["paint"] == "needs nodes of the built-in engine: FleetPaint"
+            assert "left out: paint (needs nodes of the built-in engine: FleetPaint)" in server.out
+            for job in told["jobs"]:
+                [picture] = [tmp_path / file["path"] for file in job["files"]]
+                with Image.open(picture) as opened:
+                    assert len(opened.convert("RGB").resize((64, 64)).getcolors(64 * 64) or []) > 4
+            beside = {"HOME": str(server.home), "PORT": str(server.port)}
+            no_run = await asyncio.to_thread(run_command, tmp_path, "demo", "pipeline", **beside)
+            assert no_run.returncode != 0
+            assert "dream (needs a checkpoint" in no_run.stderr
+            assert "Traceback" not in no_run.stderr
+            assert await asyncio.to_thread(server.stop) == 0
+
+
+def offered(server: ServerProcess) -> set[str]:
+    headers = {"Authorization": f"Bearer {(server.home / 'demo.key').read_text().strip()}"}
+    return {each["slug"] for each in httpx2.get(f"{server.url}/api/effects", headers=headers).json()["effects"]}

@@ -4,7 +4,6 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,10 @@ from comfyfleet.api.logs import configure_logs
 from comfyfleet.bootstrap import public_url
 from comfyfleet.cli.demo_screen import Screen, print_ledger, print_played
 from comfyfleet.cli.output import print_json
-from comfyfleet.cli.up.engine import LIBRARIES
 from comfyfleet.client import AsyncClient
 from comfyfleet.client.access import KEY_VARIABLE
-from comfyfleet.demo.catalogue import CATALOGUE, DemoEffect, SampleName
+from comfyfleet.demo.catalogue import EVERY_EFFECT, DemoEffect, SampleName
+from comfyfleet.demo.plan import Plan, make_plan
 from comfyfleet.demo.play import Played, play, read_ledger
 from comfyfleet.kernel.errors import InvalidInput, NotFound, Unavailable
 from comfyfleet.settings import load_settings
@@ -33,39 +32,52 @@ class NoDemo(NotFound):
     text = "There is no demo in {name}. Start `comfyfleet up` there first, or name a server: --url and " + KEY_VARIABLE
 
 
-class SamplesNeedEngine(Unavailable):
-    """The sample picture and clip are drawn with the engine's libraries."""
+class NothingToPlay(Unavailable):
+    """None of the demo's effects can be played here now."""
 
-    code = "samples_need_engine"
-    text = "The samples are drawn with {module!r}. Install it with: pip install 'comfyfleet[engine]'"
+    code = "nothing_to_play"
+    text = "Nothing of the demo can run at {url}. {reasons}"
 
 
 def run_demo(*, url: str | None, home: Path | None, names: Sequence[str], out: Path, as_json: bool) -> None:
     configure_logs("auto", "critical")
     chosen = _chosen(names)
-    for module in LIBRARIES:
-        if find_spec(module) is None:
-            raise SamplesNeedEngine(module=module)
     address, key = demo_access(url, home)
-    screen = Screen(chosen, quiet=as_json)
-    played, ledger = asyncio.run(_play(address, key, chosen, out, screen))
+    plan = asyncio.run(_plan(address, key, chosen))
+    if not plan.effects:
+        raise NothingToPlay(url=address, reasons=_reasons(plan))
+    screen = Screen(plan.effects, quiet=as_json)
+    played, ledger = asyncio.run(_play(address, key, plan.effects, out, screen))
     balance, rows = ledger
     if as_json:
-        print_json(_as_json(address, out, played, balance, rows))
+        print_json(_as_json(address, out, plan, played, balance, rows))
     else:
         print_played(played)
         print_ledger(rows, balance=balance, jobs={each.job_id: each.effect for each in played})
+        for left_out in plan.left_out:
+            typer.echo(f"Left out: {left_out.effect} ({left_out.reason})")
         typer.echo(f"Results are in {out}/")
     if any(each.error is not None for each in played):
         raise typer.Exit(FAILED)
 
 
+async def _plan(url: str, key: str, chosen: Sequence[DemoEffect]) -> Plan:
+    async with AsyncClient(url, key) as fleet:
+        return await make_plan(fleet, chosen, tell=lambda words: typer.echo(words, err=True))
+
+
+def _reasons(plan: Plan) -> str:
+    if not plan.left_out:
+        return "It offers no effects: is its ComfyUI up?"
+    return " ".join(f"{each.effect}: {each.reason}." for each in plan.left_out)
+
+
 def _chosen(names: Sequence[str]) -> list[DemoEffect]:
-    known = {each.slug: each for each in CATALOGUE}
+    known = {each.slug: each for each in EVERY_EFFECT}
     for name in names:
         if name not in known:
             raise InvalidInput("--effect", f"{name!r} is none of {', '.join(known)}")
-    return [each for each in CATALOGUE if not names or each.slug in names]
+    return [each for each in EVERY_EFFECT if not names or each.slug in names]
 
 
 def demo_access(url: str | None, home: Path | None) -> tuple[str, str]:
@@ -92,6 +104,8 @@ async def _play(
 
 
 def _draw_samples(folder: Path, wanted: set[SampleName | None]) -> dict[SampleName, Path]:
+    if not wanted - {None}:
+        return {}
     from comfyfleet.demo.samples import CLIP, PICTURE, draw_clip, draw_picture  # loads NumPy and PyAV
 
     drawn: dict[SampleName, Path] = {}
@@ -102,7 +116,9 @@ def _draw_samples(folder: Path, wanted: set[SampleName | None]) -> dict[SampleNa
     return drawn
 
 
-def _as_json(url: str, out: Path, played: Sequence[Played], balance: int, rows: Sequence[Any]) -> dict[str, Any]:
+def _as_json(
+    url: str, out: Path, plan: Plan, played: Sequence[Played], balance: int, rows: Sequence[Any]
+) -> dict[str, Any]:
     jobs = {each.job_id for each in played}
     return {
         "url": url,
@@ -127,6 +143,7 @@ def _as_json(url: str, out: Path, played: Sequence[Played], balance: int, rows: 
             }
             for each in played
         ],
+        "left_out": [{"effect": each.effect, "reason": each.reason} for each in plan.left_out],
         "ledger": [row for row in rows if row.get("job_id") in jobs],
         "balance": balance,
     }

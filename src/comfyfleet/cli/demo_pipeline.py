@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -14,10 +14,18 @@ from comfyfleet.cli.runs_export import Exported, export_run
 from comfyfleet.cli.runs_screen import watch_run
 from comfyfleet.cli.runs_values import parse_variables
 from comfyfleet.client import AsyncClient, Client, Run
-from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.client.model import Effect
+from comfyfleet.demo.catalogue import EVERY_EFFECT
+from comfyfleet.demo.choose import why_not_offered
+from comfyfleet.kernel.errors import InvalidInput, Unavailable
 
-PIPELINE = "painted-postcard"
+# The first that can run: on the built-in engine, or on a ComfyUI with a checkpoint.
+PIPELINES = ("painted-postcard", "dreamt-postcard")
 VARIABLES = {"scene": "a lake below mountains at dawn", "mood": "golden autumn"}
+# Their effects, where they were not made.
+NEEDS = {PIPELINES[0]: ("paint", "repaint", "glow"), PIPELINES[1]: ("dream", "pencil", "glow")}
+KNOWN = {each.slug: each for each in EVERY_EFFECT}
+READY_WITHIN_S = 30.0
 CONCURRENCY = 4
 # The last pictures are scored after the run has ended.
 SCORED_WITHIN_S = 60.0
@@ -33,7 +41,7 @@ def run_demo_pipeline(
         raise InvalidInput("--set", f"{unknown[0]!r} is none of {', '.join(VARIABLES)}")
     with Client(address, key) as client:
         run = client.runs.start(
-            PIPELINE,
+            _pipeline(client),
             name="Demo",
             target_folder="demo",
             variables=variables,
@@ -49,6 +57,43 @@ def run_demo_pipeline(
     _tell(done, as_json=as_json)
     if done.run.status != "completed":
         raise typer.Exit(FAILED)
+
+
+class NoPipelineRuns(Unavailable):
+    """None of the demo's pipelines can run here now."""
+
+    code = "no_pipeline_runs"
+    text = "No pipeline of the demo can run here. {reasons}"
+
+
+def _pipeline(client: Client) -> str:
+    """Raises NoPipelineRuns, which says what each lacks."""
+    until = time.monotonic() + READY_WITHIN_S
+    while True:
+        offered = {each.slug: each for each in client.effects()}
+        reasons = [_missing(client, slug, offered) for slug in PIPELINES]
+        for slug, reason in zip(PIPELINES, reasons, strict=True):
+            if reason is None:
+                return slug
+        if time.monotonic() > until or all(each.unavailable_because is None for each in offered.values()):
+            raise NoPipelineRuns(reasons=" ".join(f"{reason}." for reason in reasons if reason))
+        time.sleep(1.0)
+
+
+def _missing(client: Client, slug: str, offered: Mapping[str, Effect]) -> str | None:
+    needed: Sequence[str] = NEEDS[slug]
+    found = next(iter(client.pipelines.list(slug=slug)), None)
+    if found is not None:
+        needed = list(dict.fromkeys(step.effect for step in found.steps))
+    lacking = []
+    for each in needed:
+        if each not in offered:
+            lacking.append(f"{each} ({why_not_offered(KNOWN[each])})" if each in KNOWN else each)
+        elif reason := offered[each].unavailable_because or offered[each].waits_because:
+            lacking.append(f"{each} ({reason})")
+    if lacking:
+        return f"{slug} lacks {', '.join(lacking)}"
+    return None if found is not None else f"{slug} was archived, or never made"
 
 
 def _await_scores(client: Client, run: Run) -> None:

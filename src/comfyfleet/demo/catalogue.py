@@ -1,9 +1,11 @@
-"""Five effects that the built-in engine can run. Two of them need nothing that a plain ComfyUI lacks."""
+"""The demo's effects: five for the built-in engine, and others for a ComfyUI that has stock nodes only."""
 
+import json
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Literal
 
+from comfyfleet.comfy.graph import bind_values
 from comfyfleet.workflows.properties import RANDOM, Property, PropertyType, Scalar
 
 SampleName = Literal["picture", "clip"]
@@ -21,6 +23,8 @@ class DemoEffect:
     expected_s: float
     sample: SampleName | None = None
     shown: dict[tuple[str, str], Scalar] = field(default_factory=dict)
+    # What of the graph depends on the server: which checkpoint it has.
+    set: dict[tuple[str, str], Scalar] = field(default_factory=dict)
 
     @property
     def workflow(self) -> str:
@@ -31,7 +35,8 @@ class DemoEffect:
         return next((each for each in self.properties if each.is_primary_input), None)
 
     def graph(self) -> bytes:
-        return files("comfyfleet.demo").joinpath("graphs", f"{self.slug}.json").read_bytes()
+        found = files("comfyfleet.demo").joinpath("graphs", f"{self.slug}.json").read_bytes()
+        return json.dumps(bind_values(json.loads(found), {}, self.set)).encode() if self.set else found
 
 
 def _words(node: str, default: str) -> Property:
@@ -191,3 +196,117 @@ PIXEL_FILM = DemoEffect(
 )
 
 CATALOGUE = (PAINT, REPAINT, GLOW, PAINTED_FILM, PIXEL_FILM)
+
+
+def _whole(name: str, label: str, default: int, limits: tuple[int, int], place: tuple[str, str]) -> Property:
+    minimum, maximum = limits
+    return Property(
+        name,
+        PropertyType.INTEGER,
+        label=label,
+        default=default,
+        minimum=minimum,
+        maximum=maximum,
+        node=place[0],
+        input_name=place[1],
+    )
+
+
+POSTER = DemoEffect(
+    slug="poster",
+    name="Poster",
+    description="Your picture in a few flat colours.",
+    properties=(
+        PICTURE,
+        _whole("colours", "Colours", 8, (2, 64), ("colours", "colors")),
+        _choice("grain", "Grain", ("none", "floyd-steinberg", "bayer-4"), "colours", "dither", "none"),
+    ),
+    credits_cost=2,
+    expected_s=2.0,
+    sample="picture",
+    shown={("fit", "largest_size"): 512},
+)
+PENCIL = DemoEffect(
+    slug="pencil",
+    name="Pencil drawing",
+    description="The edges of your picture, drawn on white paper.",
+    properties=(
+        PICTURE,
+        Property(
+            "pressure",
+            PropertyType.NUMBER,
+            label="Pressure of the pencil",
+            default=3.0,
+            minimum=0.0,
+            maximum=5.0,
+            step=0.5,
+            node="crisp",
+            input_name="alpha",
+        ),
+        _whole("width", "Width of the lines", 8, (1, 31), ("blur", "blur_radius")),
+    ),
+    credits_cost=2,
+    expected_s=2.0,
+    sample="picture",
+    shown={("fit", "largest_size"): 512},
+)
+MOSAIC = DemoEffect(
+    slug="mosaic",
+    name="Mosaic",
+    description="Your picture, laid in square tiles.",
+    properties=(PICTURE, _whole("tiles", "Tiles along the longer side", 64, (8, 128), ("tiles", "largest_size"))),
+    credits_cost=1,
+    expected_s=1.0,
+    sample="picture",
+)
+NEGATIVE = DemoEffect(
+    slug="negative",
+    name="Negative",
+    description="Your picture as film would hold it.",
+    properties=(
+        PICTURE,
+        Property(
+            "strength",
+            PropertyType.NUMBER,
+            label="How much",
+            default=1.0,
+            minimum=0.0,
+            maximum=1.0,
+            step=0.05,
+            node="blend",
+            input_name="blend_factor",
+        ),
+    ),
+    credits_cost=1,
+    expected_s=1.0,
+    sample="picture",
+    shown={("fit", "largest_size"): 512},
+)
+DREAM = DemoEffect(
+    slug="dream",
+    name="Dream",
+    description="A picture from your words, by the checkpoint of your ComfyUI.",
+    properties=(
+        Property(
+            "prompt",
+            PropertyType.TEXT,
+            label="What to show",
+            default="a lighthouse on a cliff at dawn, oil painting",
+            multiline=True,
+            node="words",
+            input_name="text",
+        ),
+        _seed("sample"),
+        _whole("steps", "Steps", 20, (1, 60), ("sample", "steps")),
+        _choice("width", "Width", (256, 512, 768, 1024), "canvas", "width", 512),
+        _choice("height", "Height", (256, 512, 768, 1024), "canvas", "height", 512),
+    ),
+    credits_cost=5,
+    expected_s=30.0,
+    # Small and quick: on a server without a GPU users would wait behind it for minutes.
+    shown={("canvas", "width"): 256, ("canvas", "height"): 256, ("sample", "steps"): 4},
+)
+
+# On stock nodes, and without any weights.
+STOCK_PICTURES = (GLOW, POSTER, PENCIL, MOSAIC, NEGATIVE)
+EVERY_EFFECT = (*CATALOGUE, DREAM, POSTER, PENCIL, MOSAIC, NEGATIVE)

@@ -12,7 +12,7 @@ import httpx2
 from comfyfleet.client import AsyncClient, Event, SavedOutput
 from comfyfleet.client.events import Created, StatusChanged
 from comfyfleet.demo.catalogue import DemoEffect, SampleName
-from comfyfleet.kernel.errors import FleetError
+from comfyfleet.kernel.errors import FleetError, Unavailable
 
 WAIT_S = 900.0
 LEDGER_ROWS = 100
@@ -87,8 +87,22 @@ async def _play_one(
     return played
 
 
+class LedgerUnread(Unavailable):
+    """The jobs were played; what they cost could not be read."""
+
+    code = "ledger_unread"
+    text = "The ledger at {url} cannot be read: {problem}. What the demo made is in its folder."
+
+
 async def read_ledger(url: str, key: str) -> tuple[int, list[dict[str, Any]]]:
-    """The balance, and the newest transactions first."""
+    """The balance, and the newest transactions first. Raises LedgerUnread."""
+    try:
+        return await _read_ledger(url, key)
+    except httpx2.HTTPError as problem:
+        raise LedgerUnread(url=url, problem=str(problem).partition("\n")[0]) from None
+
+
+async def _read_ledger(url: str, key: str) -> tuple[int, list[dict[str, Any]]]:
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=LEDGER_WITHIN_S) as client:
         rows = await client.get("/api/wallet/transactions", params={"limit": LEDGER_ROWS})

@@ -3,6 +3,8 @@
 import asyncio
 import sys
 import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import structlog
@@ -11,7 +13,7 @@ from comfyfleet import workflows
 from comfyfleet.audit import Action, Actor, record_action
 from comfyfleet.comfy.graph import bind_values
 from comfyfleet.comfy.model import FetchedFile
-from comfyfleet.demo.catalogue import CATALOGUE, DemoEffect, SampleName
+from comfyfleet.demo.catalogue import DemoEffect, SampleName
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError, NotFound
 from comfyfleet.pool import Pool
@@ -22,18 +24,28 @@ SAMPLES: dict[SampleName, str] = {"picture": "picture.png", "clip": "clip.mp4"}
 DRAWN_WITHIN_S = 120.0
 RUN_S_MAX = 300.0
 
+# What samples are drawn with; the extra `engine` brings them.
+LIBRARIES = ("av", "numpy", "PIL")
+
 log = structlog.get_logger()
 
 
-async def draw_previews(house: House, actor: Actor, server: str) -> None:
+def samples_can_be_drawn() -> bool:
+    return all(find_spec(library) for library in LIBRARIES)
+
+
+async def draw_previews(house: House, actor: Actor, server: str, chosen: Sequence[DemoEffect]) -> None:
     """Those that are missing. An effect that the server cannot run stays without one."""
-    missing = [(each, found) for each in CATALOGUE if (found := await _without_preview(house, each)) is not None]
+    drawn_here = [each for each in chosen if each.sample is None or samples_can_be_drawn()]
+    missing = [(each, found) for each in drawn_here if (found := await _without_preview(house, each)) is not None]
     if not missing:
         return
     with tempfile.TemporaryDirectory(prefix="comfyfleet-previews-") as folder:
-        await _draw_samples(Path(folder))
+        if any(effect.sample is not None for effect, _ in missing):
+            await _draw_samples(Path(folder))
         async with Pool([server], reconnect_grace_s=0.0) as pool:
-            for effect, found in missing:
+            # The quick ones first: users wait for the same server.
+            for effect, found in sorted(missing, key=lambda each: each[0].expected_s):
                 try:
                     drawn = await _draw(pool, effect, Path(folder))
                     await _keep(house, actor, found, drawn)

@@ -1,10 +1,11 @@
-"""What `comfyfleet up` sets up on its first start: a fleet for its worker, and a demo tenant with five effects
-and a pipeline of three of them.
+"""What `comfyfleet up` sets up on its first start: a fleet for its worker, and a demo tenant with the effects that its
+server can run and a pipeline of three of them.
 
 Every step finds what an earlier start has made, so a start that was cut short is finished by the next one.
 """
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -13,7 +14,7 @@ import structlog
 from comfyfleet import fleet, ledger, pipelines, tenants, workflows
 from comfyfleet.audit import Action, Actor, record_action
 from comfyfleet.db import ControlTx
-from comfyfleet.demo.catalogue import CATALOGUE, DemoEffect
+from comfyfleet.demo.catalogue import DemoEffect
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound
 from comfyfleet.kernel.page import PageRequest
@@ -32,12 +33,13 @@ TOKENS = Tokens(1000)
 CREDIT_ID = "demo-welcome"
 PASSWORD_BYTES = 12
 PIPELINE = "pipeline.yaml"
+STOCK_PIPELINE = "stock-pipeline.yaml"
 
 log = structlog.get_logger()
 
 
-def example_pipeline() -> str:
-    return files("comfyfleet.demo").joinpath(PIPELINE).read_text(encoding="utf-8")
+def example_pipeline(name: str = PIPELINE) -> str:
+    return files("comfyfleet.demo").joinpath(name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,8 @@ class Seeder:
                 return
             await self._record(tx, "fleet.create", f"{FLEET}/{STAGE}")
 
-    async def ensure_effects(self) -> None:
-        for effect in CATALOGUE:
+    async def ensure_effects(self, chosen: Sequence[DemoEffect]) -> None:
+        for effect in chosen:
             await self._ensure_workflow(effect)
             await self._ensure_effect(effect)
 
@@ -99,16 +101,22 @@ class Seeder:
             )
         return made
 
-    async def ensure_pipeline(self) -> None:
-        """Once: what somebody has changed or archived since stays as it is."""
+    async def ensure_pipelines(self) -> None:
+        """Those whose effects are here, each once: what somebody has changed or archived since stays as it is."""
+        for name in (PIPELINE, STOCK_PIPELINE):
+            await self._ensure_pipeline(name)
+
+    async def _ensure_pipeline(self, name: str) -> None:
+        new = pipelines.parse_pipeline(read_written(example_pipeline(name), name).said)
         async with self.house.control_tx(read_only=True) as tx:
             try:
                 tenant = await tenants.find_tenant(tx, TENANT)
                 user = await tenants.find_user(tx, EMAIL)
             except NotFound:
                 return
-            new = pipelines.parse_pipeline(read_written(example_pipeline(), PIPELINE).said)
             offers = await effects.take_offers(tx, {step.effect for step in new.steps})
+        if any(isinstance(each, NotFound) for each in offers.values()):
+            return
         async with self.house.tenant_tx(tenant) as tx:
             if (await pipelines.list_pipelines(tx, PageRequest(rows=1), slug=new.slug)).rows:
                 return

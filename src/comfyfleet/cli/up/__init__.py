@@ -25,9 +25,10 @@ from comfyfleet.cli.acting import os_user
 from comfyfleet.cli.database import upgrade_databases
 from comfyfleet.cli.serve import listen, said
 from comfyfleet.cli.up.doors import open_doors
-from comfyfleet.cli.up.first_start import furnish
-from comfyfleet.cli.up.greet import greet
+from comfyfleet.cli.up.first_start import Furnished, furnish, furnish_effects
+from comfyfleet.cli.up.greet import greet, tell_demo
 from comfyfleet.cli.up.neighbours import Neighbours
+from comfyfleet.cli.up.stocking import Asked, ask_server
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import SchemaTrouble
 from comfyfleet.kernel.secret import Secret
@@ -63,6 +64,7 @@ async def _serve(settings: Settings, listener: socket.socket, neighbours: Neighb
         operator_key = await _prepare(house, settings)
         furnished = await furnish(house, settings.home) if neighbours.are_wanted else None
         comfyui = await neighbours.comfyui()
+        asked = await _stock(house, settings, furnished, comfyui)
         app = build_app(house, build_options(settings), upkeep=build_upkeep(house, settings))
         demo = furnished is not None and furnished.demo_key is not None
         doors = await open_doors(house, app.state.passes, os_user(), demo=demo)
@@ -71,9 +73,20 @@ async def _serve(settings: Settings, listener: socket.socket, neighbours: Neighb
         raise
     server = _build_server(app, settings, neighbours)
     greet(settings, operator_key, furnished, comfyui, doors)
+    tell_demo(settings, furnished, asked)
     if furnished is not None and comfyui is not None:
-        neighbours.move_in(house, furnished, comfyui)
+        neighbours.move_in(house, furnished, comfyui, asked)
     await server.serve(sockets=[listener])
+
+
+async def _stock(house: House, settings: Settings, furnished: Furnished | None, comfyui: str | None) -> Asked:
+    """The demo gets the effects that the server can run; one that does not answer is asked again later."""
+    if furnished is None or furnished.demo_key is None or comfyui is None:
+        return Asked()
+    asked = await ask_server(comfyui)
+    if asked.choice is not None:
+        await furnish_effects(house, settings.home, asked.choice)
+    return asked
 
 
 async def _prepare(house: House, settings: Settings) -> Secret:

@@ -3,15 +3,13 @@
 import asyncio
 import contextlib
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 from comfyfleet.cli.up.child import Child
+from comfyfleet.demo.previews import samples_can_be_drawn
 from comfyfleet.settings import Settings
 
 HOST = "127.0.0.1"
-# What the extra `engine` brings.
-LIBRARIES = ("av", "numpy", "PIL")
 ANNOUNCEMENT = re.compile(r"^Engine on (http://[^\s,]+:(\d+)),")
 ANNOUNCED_WITHIN_S = 20.0
 STOPS_WITHIN_S = 3.0
@@ -55,4 +53,4 @@ def engine_of(settings: Settings) -> EngineChild | None:
 
 
 def engine_is_installed() -> bool:
-    return all(find_spec(library) for library in LIBRARIES)
+    return samples_can_be_drawn()

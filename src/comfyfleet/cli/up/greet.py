@@ -7,11 +7,23 @@ from comfyfleet.cli.serve import facts_of, log_listening, panel, shown_address
 from comfyfleet.cli.up.doors import Doors
 from comfyfleet.cli.up.engine import engine_is_installed
 from comfyfleet.cli.up.first_start import Furnished
+from comfyfleet.cli.up.stocking import Asked
+from comfyfleet.demo.choose import Choice
 from comfyfleet.demo.seed import EMAIL
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import Settings
 
-NO_ENGINE = "not installed: pip install 'comfyfleet\\[engine]', or --comfyui URL"
+INSTALL = "pip install 'comfyfleet[engine]'"
+NO_ENGINE = "not installed"
+MISSING = f"""The built-in engine is not installed, so no job can run here yet. Either
+  install it and start again:   {INSTALL}
+  or name a ComfyUI that runs:  comfyfleet up --comfyui http://127.0.0.1:8188
+Without it work: the API, the studio, the console, users and wallets, and workers on other machines. Uploads of pictures
+and films need it, or the extra `media`: pip install 'comfyfleet[media]'
+"""
+NO_MEDIA = f"""Pictures and films cannot be uploaded: their libraries are not installed. Install them and start again:
+  {INSTALL}
+"""
 
 
 def greet(
@@ -37,4 +49,29 @@ def greet(
         typer.echo(f"open the studio:  {address}{doors.studio}")
     typer.echo(f"open the console: {address}{doors.console}")
     typer.echo("(each link logs in once; a start makes new ones)")
+    typer.echo("")
+
+
+def tell_demo(settings: Settings, furnished: Furnished | None, asked: Asked) -> None:
+    """What the demo has and what it has not, and why."""
+    if settings.engine and settings.comfyui is None and not engine_is_installed():
+        typer.echo(MISSING)
+    elif settings.comfyui is not None and not engine_is_installed():
+        typer.echo(NO_MEDIA)
+    if furnished is None or furnished.demo_key is None:
+        return
+    if asked.choice is not None:
+        tell_choice(asked.choice)
+    elif asked.problem is not None:
+        typer.echo(f"The ComfyUI does not answer: {asked.problem}")
+        typer.echo("The demo's effects are made as soon as it does; until then nothing is offered.\n")
+
+
+def tell_choice(choice: Choice) -> None:
+    """Only where there is something to explain: the built-in engine runs them all."""
+    if not choice.left_out:
+        return
+    typer.echo(f"demo effects that this ComfyUI can run: {', '.join(each.slug for each in choice.effects) or 'none'}")
+    for each in choice.left_out:
+        typer.echo(f"  left out: {each.effect} ({each.reason})")
     typer.echo("")

@@ -3,6 +3,7 @@ painter of previews. They leave in that order's reverse, while the control plane
 
 import asyncio
 import contextlib
+from pathlib import Path
 
 import structlog
 
@@ -11,6 +12,8 @@ from comfyfleet.cli.acting import os_user
 from comfyfleet.cli.up.child import Child
 from comfyfleet.cli.up.engine import EngineChild, engine_of
 from comfyfleet.cli.up.first_start import Furnished
+from comfyfleet.cli.up.greet import tell_choice
+from comfyfleet.cli.up.stocking import Asked, stock_later
 from comfyfleet.demo.previews import draw_previews
 from comfyfleet.demo.seed import FLEET, STAGE
 from comfyfleet.house import House
@@ -46,12 +49,13 @@ class Neighbours:
             return self._settings.comfyui
         return await self._engine.url() if self._engine is not None else None
 
-    def move_in(self, house: House, furnished: Furnished, comfyui: str) -> None:
-        """When the control plane listens."""
+    def move_in(self, house: House, furnished: Furnished, comfyui: str, asked: Asked) -> None:
+        """When the control plane listens. `asked`: what the server said of its nodes."""
         self._worker = Child("worker", lambda: self._worker_arguments(furnished, comfyui))
         self._worker.start()
         if furnished.demo_key is not None:
-            self._painting = asyncio.create_task(_paint(house, comfyui), name="paint-previews")
+            demo = _stock_and_paint(house, self._settings.home, comfyui, asked)
+            self._painting = asyncio.create_task(demo, name="stock-and-paint")
 
     async def leave(self) -> None:
         if self._painting is not None:
@@ -82,9 +86,10 @@ class Neighbours:
         return ["worker", *(str(word) for pair in arguments.items() for word in pair)]
 
 
-async def _paint(house: House, comfyui: str) -> None:
+async def _stock_and_paint(house: House, home: Path, comfyui: str, asked: Asked) -> None:
     """Nice to have, and no more: whatever goes wrong is told, and the next start tries again."""
     try:
-        await draw_previews(house, os_user(), comfyui)
+        choice = asked.choice or await stock_later(house, home, comfyui, tell=tell_choice)
+        await draw_previews(house, os_user(), comfyui, choice.effects)
     except Exception:
         log.exception("demo.previews_failed")
