@@ -45,7 +45,7 @@ def run_demo(*, url: str | None, home: Path | None, names: Sequence[str], out: P
     address, key = demo_access(url, home)
     plan = asyncio.run(_plan(address, key, chosen))
     if not plan.effects:
-        raise NothingToPlay(url=address, reasons=_reasons(plan))
+        raise NothingToPlay(url=address, reasons=plan.reasons)
     screen = Screen(plan.effects, quiet=as_json)
     played, ledger = asyncio.run(_play(address, key, plan.effects, out, screen))
     balance, rows = ledger
@@ -64,12 +64,6 @@ def run_demo(*, url: str | None, home: Path | None, names: Sequence[str], out: P
 async def _plan(url: str, key: str, chosen: Sequence[DemoEffect]) -> Plan:
     async with AsyncClient(url, key) as fleet:
         return await make_plan(fleet, chosen, tell=lambda words: typer.echo(words, err=True))
-
-
-def _reasons(plan: Plan) -> str:
-    if not plan.left_out:
-        return "It offers no effects: is its ComfyUI up?"
-    return " ".join(f"{each.effect}: {each.reason}." for each in plan.left_out)
 
 
 def _chosen(names: Sequence[str]) -> list[DemoEffect]:

@@ -17,6 +17,7 @@ from comfyfleet.client import AsyncClient, Client, Run
 from comfyfleet.client.model import Effect
 from comfyfleet.demo.catalogue import EVERY_EFFECT
 from comfyfleet.demo.choose import why_not_offered
+from comfyfleet.demo.plan import NOTHING_OFFERED
 from comfyfleet.kernel.errors import InvalidInput, Unavailable
 
 # The first that can run: on the built-in engine, or on a ComfyUI with a checkpoint.
@@ -75,8 +76,9 @@ def _pipeline(client: Client) -> str:
         for slug, reason in zip(PIPELINES, reasons, strict=True):
             if reason is None:
                 return slug
-        if time.monotonic() > until or all(each.unavailable_because is None for each in offered.values()):
-            raise NoPipelineRuns(reasons=" ".join(f"{reason}." for reason in reasons if reason))
+        if time.monotonic() > until or (offered and all(each.unavailable_because is None for each in offered.values())):
+            said = " ".join(f"{reason}." for reason in reasons if reason)
+            raise NoPipelineRuns(reasons=said if offered else NOTHING_OFFERED)
         time.sleep(1.0)
 
 

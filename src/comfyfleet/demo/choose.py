@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from comfyfleet.comfy.graph import ObjectInfo, find_definition
-from comfyfleet.demo.catalogue import CATALOGUE, DREAM, STOCK_PICTURES, DemoEffect
+from comfyfleet.demo.catalogue import CATALOGUE, DREAM, PIXEL_FILM, STOCK_PICTURES, DemoEffect
 from comfyfleet.workflows.properties import Property, PropertyType
 
 EFFECTS = 5
@@ -15,6 +15,7 @@ CHECKPOINTS_MAX = 50
 SMALL: dict[str, int] = {"width": 256, "height": 256, "steps": 4}
 # Checkpoints that make no picture of words by themselves.
 NO_CHECKPOINT = "needs a checkpoint: this ComfyUI has none in models/checkpoints"
+NO_FILMS = "films are shown on the built-in engine only: versions of ComfyUI save them in different ways"
 # The built-in engine's own nodes are called so.
 OWN = "Fleet"
 OTHER_KINDS = ("refiner", "inpaint", "svd", "video", "audio", "upscale", "vae", "unclip")
@@ -51,13 +52,13 @@ def choose_effects(object_info: ObjectInfo, *, has_gpu: bool = True) -> Choice:
 
 
 def why_not_offered(effect: DemoEffect) -> str:
-    """In a word for who sees the gallery alone."""
+    """For one who sees the gallery alone."""
     if effect.slug == DREAM.slug:
         return NO_CHECKPOINT
-    if effect in CATALOGUE:
-        own = [each for each in missing_classes(effect, {}) if each.startswith(OWN)]
-        return _why(own)
-    return "not offered here"
+    if effect.slug == PIXEL_FILM.slug:
+        return NO_FILMS
+    own = [each for each in missing_classes(effect, {}) if each.startswith(OWN)]
+    return _why(own) if own else "not offered here"
 
 
 def missing_classes(effect: DemoEffect, object_info: ObjectInfo) -> list[str]:
@@ -66,7 +67,7 @@ def missing_classes(effect: DemoEffect, object_info: ObjectInfo) -> list[str]:
 
 def _why(missing: Sequence[str]) -> str:
     if not missing:
-        return "films are shown on the built-in engine only: versions of ComfyUI save them in different ways"
+        return NO_FILMS
     own = [each for each in missing if each.startswith(OWN)]
     if own:
         return f"needs nodes of the built-in engine: {', '.join(own)}"

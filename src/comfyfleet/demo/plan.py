@@ -11,15 +11,30 @@ from comfyfleet.demo.catalogue import CATALOGUE, DREAM, DemoEffect
 from comfyfleet.demo.choose import LeftOut, why_not_offered
 from comfyfleet.demo.previews import samples_can_be_drawn
 
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = 30.0
 LOOK_EVERY_S = 1.0
 NO_SAMPLES = "its sample is drawn with libraries that are not installed: pip install 'comfyfleet[engine]'"
 
 
+NOTHING_OFFERED = (
+    "It offers no effects: no ComfyUI has answered there yet. Install the built-in engine "
+    "(pip install 'comfyfleet[engine]') and start `comfyfleet up` again, or name yours: comfyfleet up --comfyui URL"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """`is_empty`: nothing at all is offered."""
+
     effects: tuple[DemoEffect, ...]
     left_out: tuple[LeftOut, ...] = ()
+    is_empty: bool = False
+
+    @property
+    def reasons(self) -> str:
+        if self.is_empty:
+            return NOTHING_OFFERED
+        return " ".join(f"{each.effect}: {each.reason}." for each in self.left_out)
 
 
 async def make_plan(
@@ -63,7 +78,7 @@ def plan_of(wanted: Sequence[DemoEffect], offered: Mapping[str, Effect], *, can_
             left_out.append(LeftOut(each.slug, NO_SAMPLES))
         elif offer is not None:
             effects.append(each)
-    return Plan(tuple(effects), tuple(left_out))
+    return Plan(tuple(effects), tuple(left_out), is_empty=not offered)
 
 
 def _is_stock(offered: Mapping[str, Effect]) -> bool:
