@@ -2,7 +2,7 @@
 
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
-from comfyfleet.fleet.inventory import keep_inventory
+from comfyfleet.fleet.inventory import keep_inventory, order_of
 from comfyfleet.fleet.lifecycle import LIVE, WORKER, WorkerEvent, WorkerStatus
 from comfyfleet.fleet.model import FleetRules, Worker
 from comfyfleet.fleet.presence import take_turns
@@ -81,7 +81,7 @@ async def rotate_token(tx: ControlTx, worker_id: str) -> Secret:
 async def retire_stale(tx: ControlTx, *, stale_s: float, rows: int = BATCH) -> list[WorkerId]:
     """Silent for too long: gone, until it registers again."""
     gone = []
-    for row in await tx.all(sql.stale_workers(stale_s=stale_s, rows=rows)):
+    for row in sorted(await tx.all(sql.stale_workers(stale_s=stale_s, rows=rows)), key=order_of):
         await keep_inventory(tx, row)
         if await tx.maybe(sql.move_worker(row.id, WorkerEvent.LEAVE)) is not None:
             gone.append(row.id)

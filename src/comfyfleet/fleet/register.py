@@ -9,7 +9,7 @@ from uuid import UUID
 
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet import sql
-from comfyfleet.fleet.inventory import keep_inventory
+from comfyfleet.fleet.inventory import drop_outdated, keep_inventory
 from comfyfleet.fleet.lifecycle import LIVE, WORKER, WorkerEvent, WorkerStatus
 from comfyfleet.fleet.model import (
     NO_PROOF,
@@ -82,6 +82,8 @@ async def register_worker(
         row = await _come_back(tx, found, coming)
     await _write_workflows(tx, row.id, own_workflows)
     await keep_inventory(tx, row)
+    if fleet is not None:
+        await drop_outdated(tx, fleet.id)
     worker = Worker.from_row(row)
     repeated = found is not None and found.incarnation == worker.incarnation
     allowed = frozenset(await allowed_workflows(tx, worker))

@@ -4,6 +4,7 @@ from typing import Any
 
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet.inventory import sql
+from comfyfleet.kernel.ids import FleetId
 
 # A fleet may hold machines of several kinds, and gets others in the course of time.
 KINDS_MAX = 8
@@ -12,16 +13,30 @@ OUTDATED_S = 7 * 86_400.0
 
 
 async def keep_inventory(tx: ControlTx, worker: Any) -> None:
-    """Notes what a worker has, by its row. Workers without a fleet and those that may not work leave no note."""
+    """Notes what a worker has, by its row. Workers without a fleet and those that may not work leave no note.
+
+    It holds one row: who notes several in one transaction does so in the order of `order_of`.
+    """
     if worker.fleet_id is None or not worker.is_approved:
         return
-    kind = f"{worker.capability_digest or 'unknown'} {','.join(sorted(worker.providers))}"
     kept = sql.keep(
         worker.fleet_id,
-        kind,
+        _kind(worker),
         capability_digest=worker.capability_digest,
         providers=worker.providers,
         seen_at=worker.last_seen_at,
     )
-    if await tx.maybe(kept) is not None:
-        await tx.run(sql.drop_old(worker.fleet_id, kinds=KINDS_MAX, outdated_s=OUTDATED_S))
+    await tx.run(kept)
+
+
+async def drop_outdated(tx: ControlTx, fleet_id: FleetId) -> None:
+    """Only while registrations of the fleet take turns: it holds several rows."""
+    await tx.run(sql.drop_old(fleet_id, kinds=KINDS_MAX, outdated_s=OUTDATED_S))
+
+
+def order_of(worker: Any) -> tuple[str, str]:
+    return str(worker.fleet_id), _kind(worker)
+
+
+def _kind(worker: Any) -> str:
+    return f"{worker.capability_digest or 'unknown'} {','.join(sorted(worker.providers))}"

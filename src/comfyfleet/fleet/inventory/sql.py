@@ -27,7 +27,7 @@ def keep(
         index_elements=[i.c.fleet_id, i.c.kind],
         set_={"seen_at": insert.excluded.seen_at},
         where=i.c.seen_at < insert.excluded.seen_at,
-    ).returning(i.c.kind)
+    )
 
 
 def drop_old(fleet_id: FleetId, *, kinds: int, outdated_s: float) -> sa.Delete:

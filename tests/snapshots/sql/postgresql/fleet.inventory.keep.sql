@@ -3,4 +3,3 @@ VALUES (%(fleet_id)s::UUID, %(kind)s::VARCHAR, %(capability_digest)s::VARCHAR, %
 ON CONFLICT (fleet_id, kind) DO UPDATE
 SET seen_at = excluded.seen_at
 WHERE fleet_inventories.seen_at < excluded.seen_at
-RETURNING fleet_inventories.kind

@@ -3,4 +3,3 @@ VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (fleet_id, kind) DO UPDATE
 SET seen_at = excluded.seen_at
 WHERE fleet_inventories.seen_at < excluded.seen_at
-RETURNING kind
