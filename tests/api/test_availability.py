@@ -33,6 +33,8 @@ NO_WEIGHT = {"node_classes": CLASSES, "weights": ["other.safetensors"]}
 NO_NODE = {"node_classes": CLASSES[:1], "weights": ["sd.safetensors"]}
 PRICE, CREDIT = 10, 100
 DAY_S = 86_400.0
+# A name is free when its worker has been silent for a lease.
+SILENT_S = 120.0
 
 
 @dataclass
@@ -195,6 +197,7 @@ async def test_a_queued_job_says_when_its_last_able_worker_left(shop: Shop) -> N
 
 async def test_a_fleet_that_scales_from_zero_sells_what_its_last_machines_had(shop: Shop) -> None:
     await shop.register("gpu-1", WHOLE)
+    shop.later(SILENT_S)
     await shop.register("gpu-1", {**WHOLE, "vram_gb": 1.0})  # another kind of machine under its name
     await shop.leave("gpu-1")
     await shop.refused("no worker that can run it is connected")
@@ -221,7 +224,7 @@ async def test_a_fleet_that_scales_from_zero_sells_what_its_last_machines_had(sh
 
 async def test_a_fleet_keeps_the_lists_of_its_latest_kinds_of_machines_and_no_more(shop: Shop) -> None:
     for number in range(12):
-        shop.later(60.0)
+        shop.later(SILENT_S)
         await shop.register("gpu-1", {**WHOLE, "vram_gb": float(number)})
     await shop.leave("gpu-1")
     await forget_old.tick(shop.house, rules=UpkeepRules())

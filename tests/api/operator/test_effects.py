@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from comfyfleet import fleet
 from comfyfleet.storage import ObjectKey
 from comfyfleet.workflows import read_properties
 from tests.api.operator.conftest import Depot
@@ -40,7 +41,11 @@ IMAGE = {"Content-Type": "image/png"}
 
 @pytest.fixture
 async def film(depot: Depot) -> Depot:
-    await a_workflow(depot.house, "film", graph=GRAPH, properties=PROPERTIES, expected_s=40)
+    """A worker can run it, so it is on sale as soon as it is published."""
+    workflow = await a_workflow(depot.house, "film", graph=GRAPH, properties=PROPERTIES, expected_s=40)
+    async with depot.house.control_tx() as tx:
+        await fleet.assign_workflow(tx, depot.fleet.id, workflow.id)
+    await depot.register()
     await depot.ask("POST", "/effects", 201, json=FILM)
     return depot
 
