@@ -110,7 +110,10 @@ def test_without_its_libraries_there_is_a_hint_and_everything_else(
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['av'] = None\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with server_process(tmp_path, "--engine") as server:
-        assert "pip install 'comfyfleet[engine]'" in server.out
+        wait_until(lambda: "Without it work:" in server.out, "what works without the engine")
+        assert "install it and start again:   pip install 'comfyfleet[engine]'" in server.out
+        assert "comfyfleet demo" not in server.out, "nothing of it could run"
+        assert offered(server) == set()
         assert httpx2.get(f"{server.url}/readyz").status_code == 200
         assert not process_ids(server, "engine")
         assert server.stop() == 0

@@ -99,6 +99,13 @@ def test_what_cannot_run_now_and_what_has_no_sample_is_left_out_with_its_reason(
     assert {each.effect: each.reason for each in plain.left_out}["glow"] == NO_SAMPLES
 
 
+def test_where_nothing_is_offered_the_demo_says_what_to_install() -> None:
+    plan = plan_of(EVERY_EFFECT, {}, can_draw=False)
+    assert plan.effects == ()
+    assert "pip install 'comfyfleet[engine]'" in plan.reasons
+    assert "--comfyui URL" in plan.reasons
+
+
 def test_an_effect_that_was_asked_for_by_name_is_always_answered() -> None:
     negative = [each for each in EVERY_EFFECT if each.slug == "negative"]
     plan = plan_of(negative, offered("glow"), can_draw=True)

@@ -38,7 +38,8 @@ def greet(
     facts.add_row("[dim]operator key in[/]", str(settings.home / "operator.key"))
     if furnished is not None and furnished.demo_key is not None:
         facts.add_row("[dim]log in as[/]", f"{EMAIL} [dim]· its key in[/] {furnished.demo_key}")
-        facts.add_row("[dim]try[/]", "[bold]comfyfleet demo[/] [dim]in another terminal[/]")
+        if comfyui is not None:
+            facts.add_row("[dim]try[/]", "[bold]comfyfleet demo[/] [dim]in another terminal[/]")
     Console().print(panel(facts))
     # Beside the box and past Rich: they must come out in one piece, whatever the width of the terminal.
     typer.echo(f"operator key: {operator_key.reveal()}")
