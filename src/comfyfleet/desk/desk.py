@@ -83,6 +83,7 @@ class Desk:
         )
         self._chores: list[asyncio.Task[None]] = []
         self._held: dict[tuple[DispatchId, Secret, Holder], tuple[HeldLease, float]] = {}
+        self._said: dict[WorkerId, str | None] = {}
         self._cancels = 0
         self._telling: set[asyncio.Task[None]] = set()
         self._notices_look_s = NOTICES_LOOK_TOLD_S if self._bell.is_heard else NOTICES_LOOK_S
@@ -103,8 +104,13 @@ class Desk:
     async def change_capabilities(self, worker: Worker, capabilities: Mapping[str, Any]) -> None:
         """It has other weights or nodes than it had. Raises Superseded."""
         async with self._central.control_tx() as tx:
-            await fleet.change_capabilities(tx, worker, capabilities)
-        self.availability.forget()
+            digest = await fleet.change_capabilities(tx, worker, capabilities)
+        # A worker may say the same with every poll.
+        if self._said.get(worker.id) != digest:
+            if len(self._said) >= HELD_MAX:
+                self._said.clear()
+            self._said[worker.id] = digest
+            self.availability.forget()
 
     async def heartbeat(self, beats: Sequence[Beat]) -> Extensions:
         """Those that come back live on; what is missing is lost."""

@@ -36,10 +36,12 @@ class DispatchPage(View):
 
 
 class DispatchDetailView(View):
-    """`waits_because`: why nobody takes it; none while it only waits its turn."""
+    """`waits_because`: why nobody takes it; none while it only waits its turn. `lacks`: where no worker can run it,
+    which one lacks which node class, weight or memory."""
 
     dispatch: DispatchView
     waits_because: str | None
+    lacks: str | None
     attempts: list[AttemptView]
 
 
@@ -96,7 +98,7 @@ async def get_dispatches(
 async def get_dispatch(dispatch_id: DispatchId, house: TheHouse) -> DispatchDetailView:
     """One dispatch with every attempt at it."""
     async with house.control_tx(read_only=True) as tx:
-        return await _detail(tx, dispatch_id)
+        return await _detail(tx, dispatch_id, stale_s=house.fleet_rules.stale_worker_s)
 
 
 @router.get("/{dispatch_id}/graph", dependencies=SEE)
@@ -127,7 +129,7 @@ async def cancel_dispatch(dispatch_id: DispatchId, house: TheHouse, actor: Actin
     """Waiting: cancelled at once. Leased: its worker is told, and may finish first. Over already: nothing changes."""
     async with house.control_tx() as tx:
         found = await dispatch.cancel_dispatch(tx, dispatch_id)
-        detail = await _detail(tx, dispatch_id)
+        detail = await _detail(tx, dispatch_id, stale_s=house.fleet_rules.stale_worker_s)
         action = Action("dispatch.cancel", str(dispatch_id), {"status": found.status})
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.cancelled(dispatch_id)
@@ -142,7 +144,7 @@ async def set_priority(
     """Higher goes first. Only for one that waits: 409 `not_waiting` when a worker has it, or it is over."""
     async with house.control_tx() as tx:
         moved = await dispatch.set_priority(tx, dispatch_id, body.priority)
-        detail = await _detail(tx, dispatch_id)
+        detail = await _detail(tx, dispatch_id, stale_s=house.fleet_rules.stale_worker_s)
         action = Action("dispatch.set_priority", str(dispatch_id), {"priority": body.priority})
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.came_back([moved.lane])
@@ -175,12 +177,24 @@ async def _until_queued(house: House, dispatch_id: DispatchId) -> None:
                 await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _detail(tx: ControlTx, dispatch_id: DispatchId) -> DispatchDetailView:
+async def _detail(tx: ControlTx, dispatch_id: DispatchId, *, stale_s: float) -> DispatchDetailView:
     found = await dispatch.get_dispatch(tx, dispatch_id)
     if found.dispatch.status is DispatchStatus.QUEUED and found.waits_because is None:
         # Users are told after a minute. An operator who looks wants to know now.
         found = replace(found, waits_because=await _waits_because(tx, found.dispatch))
-    return DispatchDetailView.model_validate(found)
+    return DispatchDetailView(
+        dispatch=DispatchView.model_validate(found.dispatch),
+        waits_because=found.waits_because,
+        lacks=await _lacks(tx, found.dispatch, stale_s=stale_s),
+        attempts=[AttemptView.model_validate(each) for each in found.attempts],
+    )
+
+
+async def _lacks(tx: ControlTx, found: ListedDispatch, *, stale_s: float) -> str | None:
+    if found.status is not DispatchStatus.QUEUED:
+        return None
+    workflow_id = (await dispatch.require_dispatch(tx, found.id)).workflow_id
+    return (await fleet.read_availability(tx, [workflow_id], stale_s=stale_s))[workflow_id].detail
 
 
 async def _waits_because(tx: ControlTx, found: ListedDispatch) -> str | None:

@@ -59,13 +59,14 @@ async def keep_capabilities(tx: ControlTx, capabilities: Mapping[str, Any]) -> S
     return said
 
 
-async def change_capabilities(tx: ControlTx, worker: Worker, capabilities: Mapping[str, Any]) -> None:
-    """A worker has other weights or nodes than it registered with."""
+async def change_capabilities(tx: ControlTx, worker: Worker, capabilities: Mapping[str, Any]) -> str | None:
+    """A worker has other weights or nodes than it registered with. Returns the digest of what it has."""
     said = await keep_capabilities(tx, capabilities)
     row = await tx.maybe(sql.change_capabilities(worker.id, worker.incarnation, said))
     if row is None:
         raise Superseded(worker.worker_id)
     await keep_inventory(tx, row)
+    return said.digest
 
 
 async def needs_of(tx: ControlTx, workflow_ids: Collection[WorkflowId]) -> dict[WorkflowId, Needs]:

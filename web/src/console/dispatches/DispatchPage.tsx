@@ -13,6 +13,7 @@ import { Facts } from "../parts/Facts";
 import { FormAction } from "../parts/Fields";
 import { Listing, type Column } from "@/parts/Listing";
 import { NotYet } from "@/parts/NotYet";
+import { asSentence } from "@/parts/sentences";
 import { Panel } from "../parts/Panel";
 import { endText, secondsText } from "../parts/numbers";
 import { then, useFresh, useRead } from "../parts/reading";
@@ -63,10 +64,10 @@ function Actions({ found: { dispatch } }: { found: DispatchDetailView }) {
   );
 }
 
-function Dispatch({ found: { dispatch, attempts, waits_because } }: { found: DispatchDetailView }) {
+function Dispatch({ found: { dispatch, attempts, waits_because, lacks } }: { found: DispatchDetailView }) {
   return (
     <Stack gap="lg">
-      {waits_because && <Alert color="orange" variant="light" title="Why nobody takes it">{waits_because}</Alert>}
+      {waits_because && <Alert color="orange" variant="light" title="Why nobody takes it">{waits_because}{lacks && <Text size="sm" mt={4}>{asSentence(lacks)}</Text>}</Alert>}
       {dispatch.cancel_requested_at && !dispatch.finished_at && <Alert color="orange" variant="light">Somebody asked for its end; its worker is told with its next report or heartbeat.</Alert>}
       {dispatch.last_error && <Alert color={dispatch.status === "completed" ? "gray" : "red"} variant="light" title={dispatch.error_class ? endText(dispatch.error_class) : "Last error"}><span className="mono" style={{ whiteSpace: "pre-wrap" }}>{dispatch.last_error}</span></Alert>}
       <Panel title="What is known of it">
