@@ -596,7 +596,7 @@ def test_a_form_says_what_it_lacks_and_takes_one_there(studio: Studio, demo: Wat
     page.set_viewport_size({"width": 390, "height": 500})
     page.goto(f"{studio.url}/effects/{slug}")
     paused = page.get_by_role("alert").filter(has_text="Cannot run right now")
-    expect(paused).to_contain_text("its workflow is switched off")
+    expect(paused).to_contain_text("Its workflow is switched off.")
     expect(page.get_by_role("button", name="Start")).to_be_disabled()
     studio.asking(f"/api/admin/workflows/{slug}/activate")
     expect(page.get_by_role("button", name="Start")).to_be_enabled()
