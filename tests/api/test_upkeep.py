@@ -26,7 +26,7 @@ async def test_a_job_is_relayed_when_the_loop_is_woken_and_the_loops_end_with_th
     app = build_app(house, ApiOptions(), upkeep=upkeep)
     world = await World.make(house)
     async with app.router.lifespan_context(app):
-        assert len(upkeep_tasks()) == 23
+        assert len(upkeep_tasks()) == 24
         job_id = await world.create()
         waiter = world.wait_for_work()
         upkeep.wake(relay_submissions.NAME)
@@ -49,7 +49,7 @@ async def test_each_pool_has_loops_of_its_own(house: House, settings: Settings) 
     one, both = build_upkeep(house, settings), build_upkeep(two, settings)
     assert isinstance(one, Upkeep)
     assert isinstance(both, Upkeep)
-    assert [len(each._loops) for each in (one, both)] == [23, 38]
+    assert [len(each._loops) for each in (one, both)] == [24, 39]
 
 
 @pytest.mark.parametrize("days", [1, 30])

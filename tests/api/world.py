@@ -9,7 +9,8 @@ import httpx2
 import sqlalchemy as sa
 from pydantic import SecretStr
 
-from comfyfleet import fleet
+from comfyfleet import audit, fleet
+from comfyfleet.audit import FoundFault
 from comfyfleet.db.tables import CENTRAL, TENANT, settlements
 from comfyfleet.dispatch.settlements import park
 from comfyfleet.fleet import FleetRules, NewWorker
@@ -123,6 +124,8 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
         made = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
         await fleet.assign_workflow(tx, made.id, workflow.id)
         await fleet.register_worker(tx, NewWorker("gpu-box-1", "127.0.0.1"), fleet=made, rules=FleetRules())
+        [alarm] = await audit.raise_alarms(tx, [FoundFault("", "central", 1, "was changed")])
+        await audit.acknowledge_alarm(tx, alarm.id, by="op@example.com")  # an open one would stop credits
         secret, _ = await fleet.make_fleet_secret(tx, name="x", fleet_id=None, allows_workflows=True)
     queue, place = Queue(house), {"workflow_id": workflow.id, "structure_hash": workflow.structure_hash}
     dispatch_id, over = await queue.add(**place), await queue.add(**place)
@@ -141,6 +144,7 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
         "secret_id": {"a fleet secret": secret.id},
         "dispatch_id": {"a dispatch": dispatch_id},
         "settlement_id": {"a parked settlement": settlement_id},
+        "alarm_id": {"an audit alarm": alarm.id},
     }
 
 

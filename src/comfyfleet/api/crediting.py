@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from comfyfleet import ledger
+from comfyfleet import audit, ledger
 from comfyfleet.api.views import CreditView, TransactionView
 from comfyfleet.audit import Actor
 from comfyfleet.house import House
@@ -18,6 +18,8 @@ ProviderId = Annotated[str, Field(min_length=1, max_length=255, description="Ide
 async def credit(
     house: House, tenant: Tenant, user_id: UserId, amount: int, provider_transaction_id: str, *, actor: Actor
 ) -> CreditView:
+    async with house.control_tx(read_only=True) as central:
+        await audit.require_no_alarm(central)
     async with house.tenant_tx(tenant) as tx:
         receipt = await ledger.credit_on_record(
             tx,

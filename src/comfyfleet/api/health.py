@@ -3,6 +3,7 @@
 import logging
 import math
 import time
+from contextlib import suppress
 from typing import Literal
 
 import anyio
@@ -10,7 +11,7 @@ import structlog
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
-from comfyfleet import __version__
+from comfyfleet import __version__, audit
 from comfyfleet.api.policy import Public, TheHouse
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError
@@ -29,7 +30,8 @@ class Health(BaseModel):
 
 
 class Readiness(BaseModel):
-    """`degraded`: tenants of a pool that does not answer have to wait, all others are served."""
+    """`degraded`: tenants of a pool that does not answer have to wait, all others are served; or an audit chain does
+    not hold (`audit: alarm`), and credits are stopped until an operator acknowledges it."""
 
     status: Literal["ready", "degraded", "unready"]
     parts: dict[str, str]
@@ -90,11 +92,20 @@ async def check_parts(house: House) -> Readiness:
     async with anyio.create_task_group() as group:
         for name in ("central", "storage", *(f"pool:{pool}" for pool in house.pools)):
             group.start_soon(check, name)
+    if parts["central"] == "ok" and await _alarm_is_on(house):
+        parts["audit"] = "alarm"
     if trouble := house.prober.trouble():
         parts["media"] = trouble
     needed = {parts["central"], parts["storage"]}
     status: Literal["ready", "degraded", "unready"] = "ready" if set(parts.values()) == {"ok"} else "degraded"
     return Readiness(status=status if needed == {"ok"} else "unready", parts=dict(sorted(parts.items())))
+
+
+async def _alarm_is_on(house: House) -> bool:
+    with anyio.move_on_after(CHECK_TIMEOUT_S), suppress(FleetError):
+        async with house.control_tx(read_only=True) as tx:
+            return bool(await audit.open_alarms(tx))
+    return False
 
 
 async def _ask(house: House, name: str) -> None:

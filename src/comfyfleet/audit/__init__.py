@@ -1,5 +1,14 @@
 """The audit log: what operators did, chained so that a change shows; and what workers did."""
 
+from comfyfleet.audit.alarms import (
+    Alarm,
+    FoundFault,
+    acknowledge_alarm,
+    acknowledged_alarms,
+    open_alarms,
+    raise_alarms,
+    require_no_alarm,
+)
 from comfyfleet.audit.model import (
     Action,
     Actor,
@@ -23,17 +32,24 @@ __all__ = [
     "Action",
     "Actor",
     "ActorKind",
+    "Alarm",
     "ChainSigner",
     "Entry",
+    "FoundFault",
     "RecordedEvent",
     "WorkerEvent",
     "WorkerEventName",
+    "acknowledge_alarm",
+    "acknowledged_alarms",
     "actions_since",
     "list_actions",
     "list_tenant_actions",
     "list_worker_events",
+    "open_alarms",
+    "raise_alarms",
     "recent_block_events",
     "record_action",
     "record_tenant_action",
     "record_worker_events",
+    "require_no_alarm",
 ]

@@ -8,10 +8,18 @@ import sqlalchemy as sa
 from comfyfleet.audit.model import Entry
 from comfyfleet.db.dialect import TimeText, batch_rows, insert_once, now, seconds_from_now
 from comfyfleet.db.scope import BOUND_TENANT
-from comfyfleet.db.tables import audit_head, audit_log, tenant_audit_heads, tenant_audit_log, worker_audit_log
-from comfyfleet.kernel.ids import DispatchId, TenantId
+from comfyfleet.db.tables import (
+    audit_alarms,
+    audit_head,
+    audit_log,
+    tenant_audit_heads,
+    tenant_audit_log,
+    worker_audit_log,
+)
+from comfyfleet.kernel.ids import DispatchId, TenantId, new_id
 
 h, g = audit_head, audit_log
+al = audit_alarms
 th, tg = tenant_audit_heads, tenant_audit_log
 e = worker_audit_log
 
@@ -167,3 +175,33 @@ def worker_event_page(
     if dispatch_id is not None:
         page = page.where(e.c.dispatch_id == dispatch_id)
     return page.where(e.c.id < after) if after is not None else page
+
+
+# ── alarms ──────────────────────────────────────────────────────────────────────────────────
+
+
+def raise_alarm(*, pool: str, chain: str, seq: int, problem: str) -> sa.Insert:
+    """Nothing comes back where it was raised before."""
+    values = {"pool": pool, "chain": chain, "seq": seq, "problem": problem}
+    return insert_once(al).values(id=new_id(), found_at=now(), **values).returning(*al.c)
+
+
+def open_alarms(*, rows: int) -> sa.Select[Any]:
+    return sa.select(*al.c).where(al.c.acknowledged_at.is_(None)).order_by(al.c.id).limit(rows)
+
+
+def acknowledged_alarms() -> sa.Select[Any]:
+    return sa.select(*al.c).where(al.c.acknowledged_at.is_not(None))
+
+
+def alarm_by_id(alarm_id: UUID) -> sa.Select[Any]:
+    return sa.select(*al.c).where(al.c.id == alarm_id)
+
+
+def acknowledge_alarm(alarm_id: UUID, *, by: str) -> sa.Update:
+    return (
+        sa.update(al)
+        .where(al.c.id == alarm_id, al.c.acknowledged_at.is_(None))
+        .values(acknowledged_at=now(), acknowledged_by=by)
+        .returning(*al.c)
+    )

@@ -1,6 +1,6 @@
 """What must hold, asked of the running system: the audit chains and the invariants. Reads only."""
 
-from comfyfleet.checks.chains import ChainReport, ChainsReport, verify_chains
+from comfyfleet.checks.chains import ChainReport, ChainsReport, verify_chains, watch_chains
 from comfyfleet.checks.checkpoints import latest_checkpoint, take_checkpoint
 from comfyfleet.checks.everything import check_everything
 from comfyfleet.checks.invariants import CENTRAL, POOL, QUEUE, check_invariants
@@ -18,4 +18,5 @@ __all__ = [
     "latest_checkpoint",
     "take_checkpoint",
     "verify_chains",
+    "watch_chains",
 ]

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from comfyfleet.audit import FoundFault
 from comfyfleet.audit.checkpoint import CENTRAL_POOL
 from comfyfleet.audit.verify import ChainCheck, Fault, Pin
-from comfyfleet.checks.checkpoints import latest_checkpoint
+from comfyfleet.checks.checkpoints import latest_checkpoint, raise_faults
 from comfyfleet.checks.heads import read_entries, read_heads
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import DatabaseUnavailable
@@ -46,6 +47,17 @@ async def verify_chains(house: House) -> ChainsReport:
         except DatabaseUnavailable:
             unreachable.append(database_name(pool))
     return ChainsReport(chains, unreachable, list(latest.damaged))
+
+
+async def watch_chains(house: House) -> int:
+    """Verifies every chain, and raises an alarm for each that does not hold. How many are new."""
+    report = await verify_chains(house)
+    faults = [
+        FoundFault("" if each.database == "central" else each.database, each.chain, each.fault.seq, each.fault.problem)
+        for each in report.broken
+        if each.fault is not None
+    ]
+    return await raise_faults(house, faults)
 
 
 async def _verify(house: House, pool: str, pins: dict[str, Pin]) -> list[ChainReport]:

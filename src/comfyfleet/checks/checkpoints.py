@@ -1,12 +1,12 @@
 """Checkpoints of the audit chains in the object store: the newest one, and the next one."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 import structlog
 
-from comfyfleet.audit import ChainSigner, sql
+from comfyfleet.audit import ChainSigner, FoundFault, acknowledged_alarms, raise_alarms, sql
 from comfyfleet.audit.checkpoint import CENTRAL_POOL, ChainPlace, Checkpoint, follow, says_the_same
 from comfyfleet.audit.verify import Pin
 from comfyfleet.checks.heads import read_heads, still_hold
@@ -19,6 +19,9 @@ FOLDER = object_key("audit", "checkpoints")
 CHECKPOINT_BYTES_MAX = 64 * 1024**2
 # Beyond so many that are not ours, somebody floods the folder, and a person must look.
 DAMAGED_MAX = 100
+
+LOST = "is not what the newest checkpoint remembers: rows were changed or removed, or an older copy was restored"
+NOT_TRUSTED = "none of the newest checkpoints is signed with this server's key"
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}/")
 _NAME = re.compile(r"[0-9a-f-]{36}\.json")
@@ -61,6 +64,7 @@ async def take_checkpoint(house: House) -> int:
     latest = await latest_checkpoint(house.store, house.chain)
     if latest.checkpoint is None and latest.damaged:
         # To start anew here would confirm whatever the databases hold now.
+        await raise_faults(house, [FoundFault(CENTRAL_POOL, "checkpoints", 0, NOT_TRUSTED)])
         raise NoTrustedCheckpoint(latest.damaged[0])
     before = latest.checkpoint.heads if latest.checkpoint is not None else {}
     found: dict[ChainPlace, Pin] = {}
@@ -69,11 +73,33 @@ async def take_checkpoint(house: House) -> int:
         heads, broken = await _look(house, pool, {chain: pin for (at, chain), pin in before.items() if at == pool})
         found |= {(pool, chain): pin for chain, pin in heads.items()}
         lost |= {(pool, chain) for chain in broken}
+    lost = await _not_acknowledged(house, {place: before[place] for place in lost})
+    await raise_faults(house, [FoundFault(*place, before[place].seq, LOST) for place in sorted(lost)])
     heads_now = follow(before, found, lost=lost)
     if says_the_same(before, heads_now):
         return 0
     await _write(house, heads_now)
     return sum(before.get(place) is None or before[place].seq != pin.seq for place, pin in heads_now.items())
+
+
+async def _not_acknowledged(house: House, lost: dict[ChainPlace, Pin]) -> set[ChainPlace]:
+    """An operator has seen that rows are lost: from there on what the chain holds now is remembered."""
+    if not lost:
+        return set()
+    async with house.control_tx(read_only=True) as tx:
+        seen = {(each.pool, each.chain, each.seq) for each in await acknowledged_alarms(tx) if each.problem == LOST}
+    return {(pool, chain) for (pool, chain), pin in lost.items() if (pool, chain, pin.seq) not in seen}
+
+
+async def raise_faults(house: House, faults: Sequence[FoundFault]) -> int:
+    """How many are new."""
+    if not faults:
+        return 0
+    async with house.control_tx() as tx:
+        raised = await raise_alarms(tx, faults)
+    for each in raised:
+        log.error("audit.alarm", pool=each.pool or "central", chain=each.chain, seq=each.seq, problem=each.problem)
+    return len(raised)
 
 
 async def _look(house: House, pool: str, before: dict[str, Pin]) -> tuple[dict[str, Pin], set[str]]:

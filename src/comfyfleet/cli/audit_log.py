@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
 
+from comfyfleet.cli.acting import os_user, record
 from comfyfleet.cli.late import Late
-from comfyfleet.cli.output import AsJson, console, print_json, print_rows
+from comfyfleet.cli.output import AsJson, console, print_json, print_one, print_rows
 from comfyfleet.cli.running import in_house
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
 if TYPE_CHECKING:
     from comfyfleet import audit, checks, tenants
-    from comfyfleet.audit import Entry
+    from comfyfleet.audit import Alarm, Entry
     from comfyfleet.checks import ChainReport, ChainsReport
     from comfyfleet.house import House
 else:
@@ -28,6 +30,7 @@ app = typer.Typer()
 LISTED = ["seq", "at", "actor", "action", "subject", "detail"]
 VERIFIED = ["chain", "rows", "head", "checkpoint", "result"]
 WHOLE_SHOWN_MAX = 20
+ALARMS = ["id", "pool", "chain", "seq", "problem", "found_at"]
 BROKEN, UNCHECKED = 1, 6
 
 
@@ -84,6 +87,34 @@ def verify(as_json: AsJson = False) -> None:
         raise typer.Exit(BROKEN)
     if report.unreachable:
         raise typer.Exit(UNCHECKED)
+
+
+@app.command("alarms")
+def alarms(as_json: AsJson = False) -> None:
+    """Chains that do not hold, and that nobody has acknowledged: while there are any, credits are stopped."""
+
+    async def work(house: House) -> list[Alarm]:
+        async with house.control_tx(read_only=True) as tx:
+            return await audit.open_alarms(tx)
+
+    print_rows("Audit alarms", in_house(work), ALARMS, as_json=as_json)
+
+
+@app.command("acknowledge")
+def acknowledge(
+    alarm_id: Annotated[UUID, typer.Argument(metavar="ID", help="Id, as listed by `alarms`.")], as_json: AsJson = False
+) -> None:
+    """Say that an alarm was looked at: credits go on, and the chain is watched from where it stands."""
+
+    async def work(house: House) -> Alarm:
+        async with house.control_tx() as tx:
+            alarm = await audit.acknowledge_alarm(tx, alarm_id, by=os_user().name)
+            facts = {"pool": alarm.pool, "chain": alarm.chain, "seq": alarm.seq, "problem": alarm.problem}
+            await record(house, tx, "audit_alarm.acknowledge", alarm_id, **facts)
+            return alarm
+
+    alarm = in_house(work)
+    print_one(alarm, as_json=as_json, sentence=f"The alarm of chain {alarm.chain} is acknowledged.")
 
 
 def _print_json(report: ChainsReport) -> None:

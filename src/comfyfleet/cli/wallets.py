@@ -15,11 +15,12 @@ from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
 if TYPE_CHECKING:
-    from comfyfleet import ledger, tenants
+    from comfyfleet import audit, ledger, tenants
     from comfyfleet.house import House
     from comfyfleet.ledger import Receipt, Transaction, Wallet
     from comfyfleet.tenants import Tenant, User
 else:
+    audit = Late("comfyfleet.audit")
     ledger = Late("comfyfleet.ledger")
     tenants = Late("comfyfleet.tenants")
 
@@ -63,6 +64,8 @@ def credit(
 
     async def work(house: House) -> tuple[Wallet, Receipt]:
         tenant, user = await _owner(house, email)
+        async with house.control_tx(read_only=True) as central:
+            await audit.require_no_alarm(central)
         async with house.tenant_tx(tenant) as tx:
             receipt = await ledger.credit_on_record(
                 tx,

@@ -12,7 +12,7 @@
     │   └── LimitReached         429
     ├── Unauthenticated          401
     ├── Forbidden                403   TenantSuspended  SignatureRefused  FleetSecretScope
-    └── Unavailable              503   DatabaseUnavailable  SchemaTrouble  StorageUnavailable
+    └── Unavailable              503   CreditsStopped  DatabaseUnavailable  SchemaTrouble  StorageUnavailable
                                        GraphUnreadable  MediaToolsMissing  ProbeOverdue
                                        MediaSandboxMissing
 
@@ -405,6 +405,16 @@ class SchemaTrouble(Unavailable):
 
     def __init__(self, database: str, problem: str) -> None:
         super().__init__(database=database, problem=problem)
+
+
+class CreditsStopped(Unavailable):
+    """An audit chain does not hold, and no operator has looked at it."""
+
+    code = "credits_stopped"
+    text = (
+        "Credits are stopped: an audit chain does not hold. An operator looks at it and acknowledges it: "
+        "comfyfleet audit-log alarms"
+    )
 
 
 class StorageUnavailable(Unavailable):

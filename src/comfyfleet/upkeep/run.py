@@ -21,6 +21,7 @@ from comfyfleet.upkeep import (
     promote_delayed,
     retire_workers,
     tell_starts,
+    verify_audit,
 )
 from comfyfleet.upkeep.deliver_webhooks import Courier
 from comfyfleet.upkeep.loop import Loop, loop_of
@@ -40,6 +41,7 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
         loop_of(tell_starts, partial(tell_starts.tick, house)),
         loop_of(forget_old, partial(forget_old.tick, house, rules=rules)),
         loop_of(checkpoint_audit, partial(checkpoint_audit.tick, house)),
+        loop_of(verify_audit, partial(verify_audit.tick, house)),
     ]
     for pool in house.pools:
         central += _loops_of_pool(house, pool, chance=chance, rules=rules)

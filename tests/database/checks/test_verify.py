@@ -15,7 +15,7 @@ from comfyfleet.house import House
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage import object_key
 from comfyfleet.tenants import Tenant
-from comfyfleet.upkeep import checkpoint_audit
+from comfyfleet.upkeep import checkpoint_audit, verify_audit
 from tests.builders import a_tenant
 from tests.conftest import ManualClock
 from tests.database.checks.attack import Attacker
@@ -311,3 +311,46 @@ async def test_with_no_checkpoint_to_trust_none_is_begun_anew(house: House) -> N
     await house.store.write(forged, b"{}", media_type="application/json")
     with pytest.raises(checkpoints.NoTrustedCheckpoint):
         await checkpoint_audit.tick(house)
+
+
+# ── alarms ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def alarms_of(chain: Chain) -> list[audit.Alarm]:
+    async with chain.house.control_tx(read_only=True) as tx:
+        return await audit.open_alarms(tx)
+
+
+async def acknowledge_all(chain: Chain) -> None:
+    for each in await alarms_of(chain):
+        async with chain.house.control_tx() as tx:
+            await audit.acknowledge_alarm(tx, each.id, by="op@example.com")
+
+
+async def test_a_database_that_was_rolled_back_raises_one_alarm_and_is_watched_again_after_it(chain: Chain) -> None:
+    """As an older copy that was restored: its rows and its head fit each other, and the newest checkpoint not."""
+    await checkpoint_audit.tick(chain.house)
+    assert await alarms_of(chain) == []
+    for kept in (6, 5):
+        await chain.cut_after(kept, with_head=True)
+        for _ in range(2):
+            await checkpoint_audit.tick(chain.house)
+        [alarm] = await alarms_of(chain)
+        assert (alarm.chain, alarm.pool) == (chain.name, "main" if chain.tenant else "")
+        assert "older copy was restored" in alarm.problem
+        await acknowledge_all(chain)
+        await checkpoint_audit.tick(chain.house)
+        assert await alarms_of(chain) == []
+        assert await chain.fault() is None, "from here on, what it holds now is remembered"
+
+
+async def test_a_changed_row_raises_an_alarm_once_also_after_it_was_acknowledged(chain: Chain) -> None:
+    assert await verify_audit.tick(chain.house) == 0
+    await chain.attacker.run(f"UPDATE {chain.log} SET detail = '{{}}' WHERE seq = 4")
+    assert [await verify_audit.tick(chain.house) for _ in range(2)] == [1, 0]
+    [alarm] = await alarms_of(chain)
+    assert (alarm.chain, alarm.seq) == (chain.name, 4)
+    await acknowledge_all(chain)
+    assert await verify_audit.tick(chain.house) == 0
+    await chain.attacker.run(f"UPDATE {chain.log} SET detail = '{{}}' WHERE seq = 2")
+    assert await verify_audit.tick(chain.house) == 1, "another row is another alarm"

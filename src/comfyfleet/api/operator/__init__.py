@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from comfyfleet.api.operator import (
     audit,
+    audit_alarms,
     blocks,
     credits,
     dispatches,
@@ -36,6 +37,7 @@ PARTS = (
     blocks,
     settlements,
     audit,
+    audit_alarms,
     live,
     settings,
 )

@@ -10,9 +10,10 @@ from typing import Literal
 import anyio
 from fastapi import APIRouter, Request
 
-from comfyfleet import fleet, tenants, workflows
+from comfyfleet import audit, fleet, tenants, workflows
 from comfyfleet.api.bodies import View
 from comfyfleet.api.health import Readings
+from comfyfleet.api.operator.audit_alarms import AlarmView
 from comfyfleet.api.operator.policies import SEE
 from comfyfleet.api.policy import TheHouse
 from comfyfleet.db import ControlTx
@@ -96,6 +97,7 @@ class OverviewView(View):
     busy_share: float | None
     busy_looked_s: float
     parked_settlements: int
+    audit_alarms: list[AlarmView]
 
 
 @dataclass
@@ -141,6 +143,7 @@ class Overviews:
                 busy_share=_together(workers, shares),
                 busy_looked_s=self._looked_s,
                 parked_settlements=await figures.count_parked(tx),
+                audit_alarms=[AlarmView.model_validate(each) for each in await audit.open_alarms(tx)],
             )
 
     async def _shares(self, tx: ControlTx, workers: list[ListedWorker]) -> dict[WorkerId, float]:

@@ -1,6 +1,7 @@
 """The schema: one file per slice, two databases."""
 
 from comfyfleet.db.tables.audit import (
+    audit_alarms,
     audit_head,
     audit_log,
     tenant_audit_heads,
@@ -54,6 +55,7 @@ __all__ = [
     "ai_jobs",
     "api_keys",
     "attempt_results",
+    "audit_alarms",
     "audit_head",
     "audit_log",
     "candidates",

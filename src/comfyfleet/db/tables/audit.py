@@ -67,3 +67,20 @@ worker_audit_log = sa.Table(
     sa.Index("ix_worker_audit_log_worker", "worker_id", "id"),
     sa.Index("ix_worker_audit_log_dispatch", "dispatch_id", "id"),
 )
+
+# A chain that does not hold. Each stays until an operator acknowledges it; the same is not raised again.
+audit_alarms = sa.Table(
+    "audit_alarms",
+    CENTRAL,
+    id_column(),
+    # Empty: the central database.
+    sa.Column("pool", sa.Text(), nullable=False),
+    sa.Column("chain", sa.Text(), nullable=False),
+    # The first row that is missing or not what it was.
+    sa.Column("seq", sa.BigInteger(), nullable=False),
+    sa.Column("problem", sa.Text(), nullable=False),
+    sa.Column("found_at", UtcTime(), nullable=False),
+    sa.Column("acknowledged_at", UtcTime(), nullable=True),
+    sa.Column("acknowledged_by", sa.Text(), nullable=True),
+    sa.UniqueConstraint("pool", "chain", "seq", "problem"),
+)

@@ -2,15 +2,16 @@
 import { Alert, Anchor, SimpleGrid, Skeleton, Stack, Text } from "@mantine/core";
 import { IconAlertTriangle, IconServerOff } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
-import { adminGetOverview, type OverviewView } from "@/client";
+import { adminAcknowledgeAuditAlarm, adminGetOverview, type OverviewView } from "@/client";
 import { useLive } from "@/app/live";
 import { queries } from "@/app/queries";
+import { ConfirmAction } from "@/parts/ConfirmAction";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Panel } from "../parts/Panel";
 import { numberText } from "../parts/numbers";
-import { keyOf, useRead } from "../parts/reading";
+import { keyOf, then, useRead } from "../parts/reading";
 import { Headlines } from "./Headlines";
 import { Throughput } from "./Throughput";
 import { WaitingTenants, WaitingWorkflows } from "./Waiting";
@@ -34,6 +35,16 @@ function Overview({ found }: { found: OverviewView }) {
   return (
     <Stack gap="lg">
       <Headlines found={found} />
+      {found.audit_alarms.map((alarm) => (
+        <Alert key={alarm.id} color="red" icon={<IconAlertTriangle size={18} />} title="An audit chain does not hold: credits are stopped">
+          <Stack gap="xs" align="start">
+            <Text size="sm">Chain <span className="mono">{alarm.chain}</span> of {alarm.pool || "the central database"}, row {alarm.seq}: {alarm.problem}. Jobs go on. <code className="mono">comfyfleet audit-log verify</code> shows more.</Text>
+            <ConfirmAction label="Acknowledge" size="compact-sm" question="Acknowledge this alarm?"
+              text="Credits go on when no other alarm is open, and the chain is watched from where it stands now."
+              act={then(() => adminAcknowledgeAuditAlarm({ path: { alarm_id: alarm.id }, throwOnError: true }))} done="The alarm is acknowledged." />
+          </Stack>
+        </Alert>
+      ))}
       {found.parked_settlements > 0 && (
         <Alert color="red" variant="light" icon={<IconAlertTriangle size={18} />}>
           {numberText(found.parked_settlements)} settlements could not be applied and were set aside. Run <code className="mono">comfyfleet settlements list</code> to see why.
