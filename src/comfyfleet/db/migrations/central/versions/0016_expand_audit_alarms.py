@@ -5,8 +5,8 @@ from alembic import op
 
 from comfyfleet.db.types import UtcTime
 
-revision = "0014"
-down_revision = "0013"
+revision = "0016"
+down_revision = "0015"
 branch_labels = None
 depends_on = None
 
