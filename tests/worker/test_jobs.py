@@ -125,6 +125,8 @@ async def test_a_job_on_comfy_cloud(plant: Plant, tmp_path: Path) -> None:
         assert await asyncio.to_thread(plant.output, job) == picture
         [posted] = cloud.posts("/api/prompt")
         assert json.loads(posted.body)["prompt"]["2"]["inputs"]["image"]
+        [forgotten] = cloud.posts("/api/history")
+        assert [plant.dispatch(job)["provider_job_id"]] == json.loads(forgotten.body)["delete"]
     assert plant.spent(job) == 1
 
 

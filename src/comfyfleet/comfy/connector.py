@@ -60,6 +60,10 @@ class Connector(Protocol):
         """Listens first and posts then, so that an instant answer is heard."""
         ...
 
+    def own_id(self, prompt_id: str) -> str:
+        """What the provider calls that prompt, as far as it has said: on one's own server as we do."""
+        ...
+
     def watch(self, prompt: Prompt, *, deadline_s: float) -> AsyncIterator[Update | Outcome]:
         """The last element, and only it, is an Outcome."""
         ...

@@ -82,6 +82,12 @@ class Course:
         self.tools.book.note(self.entry.dispatch_id, prompt_id=self.entry.prompt_id)
         self.hear_log()
 
+    @property
+    def provider_job_id(self) -> str | None:
+        """What the provider calls its prompt. A cloud gives it a name of its own, which people look for there."""
+        prompt_id, connector = self.entry.prompt_id, self.tools.servers.connector(self.entry.server or "")
+        return prompt_id if prompt_id is None or connector is None else connector.own_id(prompt_id)
+
     def begin_fetching(self) -> None:
         self.to(Stage.FETCHING)
         left_s = self.entry.leased_at + self.job.url_seconds - time.time()
@@ -131,6 +137,7 @@ class Course:
         """The server has the prompt, or may have it."""
         self.to(Stage.QUEUED)
         self.posted.set()
+        self.tools.book.note(self.entry.dispatch_id, prompt_id=self.provider_job_id)
         if self.job_takes("service_times"):
             self.tools.book.submitted(self.entry.dispatch_id)
 

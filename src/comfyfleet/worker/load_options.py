@@ -13,7 +13,8 @@ from comfyfleet.worker.options import PREFIX, WorkerSettings
 
 CONFIG_FILE = "comfyfleet.toml"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
-CLOUD_KEY = "COMFY_CLOUD_API_KEY"
+# Named as Comfy's own tools name them.
+UNPREFIXED = ("COMFY_CLOUD_API_KEY", "COMFY_CLOUD_URL")
 TABLE = "worker"
 FILE_BYTES_MAX = 1024**2
 NO_SUCH = "there is no such setting (see docs/reference/worker-settings.md)"
@@ -38,8 +39,9 @@ def load_worker_settings(
     if unknown := sorted(present - known):
         raise WorkerSettingsError([f"{name}: {NO_SUCH}" for name in unknown])
     from_file = {name: value for name, value in _from_file(config).items() if _variable(name) not in present}
-    if (key := os.environ.get(CLOUD_KEY)) and _variable(CLOUD_KEY) not in present:
-        from_file.setdefault("comfy_cloud_api_key", key)
+    for name in UNPREFIXED:
+        if (found := os.environ.get(name)) and _variable(name) not in present:
+            from_file.setdefault(name.lower(), found)
     try:
         return WorkerSettings(**{**from_file, **given})
     except ValidationError as error:

@@ -16,7 +16,8 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from comfyfleet.comfy.address import Address, parse_address
-from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.comfy.cloud import CLOUD_URL, checked_url
+from comfyfleet.kernel.errors import FleetError, InvalidInput
 from comfyfleet.kernel.hosts import is_loopback
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.wire.worker_v1 import Provider
@@ -64,6 +65,9 @@ class WorkerSettings(BaseSettings):
     )
     comfy_cloud_api_key: SecretStr | None = Field(
         None, description="For the provider `cloud`; `COMFY_CLOUD_API_KEY` without the prefix works too."
+    )
+    comfy_cloud_url: str = Field(
+        CLOUD_URL, description="Where that is; `COMFY_CLOUD_URL` without the prefix works too."
     )
     comfyui_command: Annotated[list[str], NoDecode] = Field(
         [],
@@ -197,6 +201,10 @@ class WorkerSettings(BaseSettings):
             problems.append("providers: name self_hosted, cloud, or both")
         if "cloud" in self.providers and self.comfy_cloud_api_key is None:
             problems.append("comfy_cloud_api_key: is needed for the provider 'cloud'")
+        try:
+            checked_url(self.comfy_cloud_url)
+        except FleetError as problem:
+            problems.append(f"comfy_cloud_url: {problem.message}")
         if "self_hosted" not in self.providers and (self.servers or self.comfyui_command or self.comfyui_dir):
             problems.append("providers: must name self_hosted, for servers, comfyui_command or comfyui_dir are set")
         elif self.comfyui_command and len(self.comfyui_command) != len(self.addresses()):

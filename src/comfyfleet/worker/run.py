@@ -17,7 +17,7 @@ from typing import Any
 import structlog
 
 from comfyfleet.comfy import Connector, SelfHosted
-from comfyfleet.comfy.cloud import CloudConnector
+from comfyfleet.comfy.cloud import CloudConnector, CloudSettings
 from comfyfleet.comfy.health import Patience
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.worker.agent import Agent
@@ -165,7 +165,8 @@ def open_connectors(settings: WorkerSettings) -> list[Connector]:
     local: list[Connector] = [SelfHosted(each, patience=patience) for each in settings.addresses()]
     if "cloud" not in settings.providers or settings.comfy_cloud_api_key is None:
         return local
-    return [*local, CloudConnector(Secret(settings.comfy_cloud_api_key.get_secret_value()))]
+    key = Secret(settings.comfy_cloud_api_key.get_secret_value())
+    return [*local, CloudConnector(key, settings=CloudSettings(url=settings.comfy_cloud_url))]
 
 
 def _failure(task: asyncio.Task[None]) -> BaseException | None:

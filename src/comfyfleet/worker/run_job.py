@@ -65,7 +65,9 @@ class JobRun:
                 loop.call_soon_threadsafe(self.told, word)
 
         entry = self.course.entry
-        held = Held(entry.dispatch_id, entry.job.lease_token, entry.prompt_id, self.course.stage.value, self.ahead)
+        held = Held(
+            entry.dispatch_id, entry.job.lease_token, self.course.provider_job_id, self.course.stage.value, self.ahead
+        )
         self.tools.book.hold(held, tell)
 
     async def rebind(self, lease_token: str) -> None:
@@ -215,7 +217,7 @@ class JobRun:
         return complete_with(
             self.course.proof,
             self.tools.control.session.worker_id,
-            self.course.entry.prompt_id,
+            self.course.provider_job_id,
             outputs,
             ran_s=self.course.took_s if tells else None,
             response=self._response(),
@@ -234,7 +236,7 @@ class JobRun:
             report,
             self.course.proof,
             worker_id,
-            self.course.entry.prompt_id,
+            self.course.provider_job_id,
             says_reason=self.course.job_takes("service_reason"),
             response=self._response(),
         )

@@ -115,6 +115,9 @@ class Scripted:
         self._tells.append(tell)
         return lambda: self._tells.remove(tell) if tell in self._tells else None
 
+    def own_id(self, prompt_id: str) -> str:
+        return prompt_id
+
     async def submit(self, prompt: Prompt) -> Submitted:
         await asyncio.sleep(self.submit_s)
         refused = self.refuse(prompt)

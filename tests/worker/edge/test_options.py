@@ -11,12 +11,14 @@ from typer.testing import CliRunner
 
 from comfyfleet.cli.errors import exit_code
 from comfyfleet.cli.main import app
+from comfyfleet.comfy.cloud import CLOUD_URL
 from comfyfleet.fleet import Fleet, start_command
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import FleetId, new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import load_settings
 from comfyfleet.worker.load_options import WorkerSettingsError, load_worker_settings
+from comfyfleet.worker.run import open_connectors
 
 ENOUGH = {"fleet": "video", "stage": "production", "fleet_secret": "cfs_hidden"}
 
@@ -84,6 +86,18 @@ def test_the_cloud_key_has_the_name_that_comfys_own_tools_use(monkeypatch: pytes
     both = load_worker_settings(**ENOUGH, providers=["cloud", "self_hosted"]).comfy_cloud_api_key
     assert both is not None
     assert both.get_secret_value() == "prefixed"
+
+
+async def test_the_clouds_address_is_read_by_the_worker_as_by_comfy_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {**ENOUGH, "providers": ["cloud"], "comfy_cloud_api_key": "key"}
+    assert load_worker_settings(**given).comfy_cloud_url == CLOUD_URL
+    monkeypatch.setenv("COMFY_CLOUD_URL", "https://unprefixed.example")
+    [cloud] = open_connectors(load_worker_settings(**given))
+    assert "unprefixed.example" in cloud.name
+    await cloud.close()
+    monkeypatch.setenv("COMFYFLEET_COMFY_CLOUD_URL", "https://prefixed.example")
+    assert load_worker_settings(**given).comfy_cloud_url == "https://prefixed.example"
+    assert "comfy_cloud_url: " in problems(**{**given, "comfy_cloud_url": "http://far.example"})
 
 
 def test_the_secret_may_come_from_a_file(tmp_path: Path) -> None:

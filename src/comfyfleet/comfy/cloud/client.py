@@ -52,7 +52,7 @@ class CloudClient:
         self._key_bytes = key.reveal().encode()
         self._clock = clock or SystemClock()
         self._proxy = proxy
-        self._cloud = self._exchange(Address(_checked(url), {"X-API-Key": key.reveal()}))
+        self._cloud = self._exchange(Address(checked_url(url), {"X-API-Key": key.reveal()}))
 
     @property
     def server(self) -> str:
@@ -160,7 +160,7 @@ class CloudClient:
         return Exchange(address, transport=transport)
 
 
-def _checked(url: str) -> str:
+def checked_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         return url.rstrip("/")

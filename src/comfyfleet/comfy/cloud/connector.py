@@ -157,6 +157,9 @@ class CloudConnector:
         _remember(self._names, prompt.prompt_id, submitted.prompt_id)
         return submitted
 
+    def own_id(self, prompt_id: str) -> str:
+        return self._names.get(prompt_id, prompt_id)
+
     async def watch(self, prompt: Prompt, *, deadline_s: float) -> AsyncIterator[Update | Outcome]:
         ends_at = self._clock.monotonic() + deadline_s
         try:
