@@ -280,6 +280,11 @@ class Device:
     vram_total_bytes: int
     vram_free_bytes: int
 
+    @property
+    def gpu_bytes(self) -> int:
+        """Of a processor the server tells the machine's memory: no card has it."""
+        return 0 if self.type == "cpu" else self.vram_total_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
@@ -295,4 +300,4 @@ class ServerFacts:
     @property
     def vram_total_bytes(self) -> int:
         """Of the primary device: the first one is where prompts run."""
-        return self.devices[0].vram_total_bytes if self.devices else 0
+        return self.devices[0].gpu_bytes if self.devices else 0

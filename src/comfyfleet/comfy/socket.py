@@ -81,6 +81,7 @@ class ComfySocket:
         self._followers: list[Callable[[bool], None]] = []
         self._connected = False
         self._refused = False
+        self._told_away = False
         self._suspect = False
         self._lines = LogLines()
         self._tell_line: Callable[[str, str], None] | None = None
@@ -100,7 +101,8 @@ class ComfySocket:
         return self._refused
 
     def follow(self, tell: Callable[[bool], None]) -> Callable[[], None]:
-        """`tell` hears every change of `connected`, and that the server `refused`; what comes back ends that."""
+        """`tell` hears every change of `connected`, a first try that failed, and that the server `refused`; what comes
+        back ends that."""
         self._followers.append(tell)
         return lambda: self._followers.remove(tell) if tell in self._followers else None
 
@@ -161,7 +163,8 @@ class ComfySocket:
                 problem = "silent for too long"
             except (OSError, TimeoutError, EOFError, WebSocketException) as error:
                 problem = str(error) or type(error).__name__
-                self._note_refusal(refused=not heard and was_refused(error))
+                if not heard:
+                    self._note_failure(refused=was_refused(error))
                 self._suspect = self._suspect or (heard and not _was_closed_by_both(error))
                 if not heard:
                     self._settle(self._trouble(error, problem))
@@ -190,7 +193,7 @@ class ComfySocket:
         """The server greets with `status`. Before that it may not know us yet, and what it says would be missed."""
         async with asyncio.timeout(OPEN_S):
             frame = await connection.recv(decode=False)
-        self._connected, self._refused = True, False
+        self._connected, self._refused, self._told_away = True, False, False
         self._hear(parse_frame(frame))
         for feed in list(self._feeds.values()):
             feed.put(Reconnected())
@@ -241,15 +244,15 @@ class ComfySocket:
         self._connection = None
         self._running = None
         if self._connected:
-            self._connected = False
+            self._connected, self._told_away = False, True
             for feed in list(self._feeds.values()):
                 feed.put(Disconnected(problem))
             self._tell(False)
 
-    def _note_refusal(self, *, refused: bool) -> None:
-        began = refused and not self._refused
-        self._refused = refused
-        if began:
+    def _note_failure(self, *, refused: bool) -> None:
+        news = not self._told_away or (refused and not self._refused)
+        self._refused, self._told_away = refused, True
+        if news:
             self._tell(False)
 
     async def _pause(self, failures: int) -> None:

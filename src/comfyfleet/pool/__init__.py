@@ -15,12 +15,13 @@ from comfyfleet.pool.events import (
     JobQueued,
     JobRetrying,
     JobStarted,
+    JobWaiting,
     PoolEvent,
     as_json,
 )
 from comfyfleet.pool.failover import EVERY_WORKFLOW, BlockChange, Blocked, FailoverStrategy, SmartFailover, Unblocked
 from comfyfleet.pool.lifecycle import JobState
-from comfyfleet.pool.model import InputFile, Job, JobResult, QueuedJob, ServerState, ServerView
+from comfyfleet.pool.model import InputFile, Job, JobResult, PoolState, QueuedJob, ServerState, ServerView
 from comfyfleet.pool.pool import Pool
 from comfyfleet.pool.profile import NodeProfile, Profile
 from comfyfleet.pool.queue import MemoryQueue, QueueAdapter, QueueDepth
@@ -51,11 +52,13 @@ __all__ = [
     "JobRetrying",
     "JobStarted",
     "JobState",
+    "JobWaiting",
     "MemoryQueue",
     "NodeProfile",
     "Pool",
     "PoolClosed",
     "PoolEvent",
+    "PoolState",
     "Profile",
     "QueueAdapter",
     "QueueDepth",

@@ -35,6 +35,7 @@ class Blocks:
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
         self._unwritten = False
+        self.changes = 0
 
     async def open(self) -> None:
         if self._path is not None:
@@ -64,6 +65,7 @@ class Blocks:
         for change in changes:
             self._tell(_event(change, at))
         if changes:
+            self.changes += 1
             self._set_timer()
             self._keep()
             self._lifted()

@@ -71,8 +71,22 @@ def may_run(job: QueuedJob, candidate: Candidate, *, skips: Skips) -> bool:
     return (
         candidate.state is ServerState.ONLINE
         and (job.servers is None or candidate.name in job.servers)
+        and candidate.name not in job.refused_by
         and not skips(candidate.name, job.block_key)
     )
+
+
+def waits_for(job: QueuedJob, candidates: Iterable[Candidate], *, skips: Skips) -> str | None:
+    """What keeps it from being started, in words. None: a server may run it, and it waits for its turn there."""
+    named = [each for each in candidates if job.servers is None or each.name in job.servers]
+    left = [each for each in named if each.name not in job.refused_by]
+    if any(may_run(job, each, skips=skips) for each in left):
+        return None
+    if not left:
+        return f"a server named {' or '.join(sorted(job.servers))}" if job.servers else "a server"
+    if blocked := [each.name for each in left if each.state is ServerState.ONLINE]:
+        return f"the end of its block on {', '.join(sorted(blocked))}"
+    return "a server that is there: " + ", ".join(sorted(f"{each.name} is {each.state}" for each in left))
 
 
 def warmth(job: QueuedJob, candidate: Candidate, ran_last_on: str | None) -> Warmth:

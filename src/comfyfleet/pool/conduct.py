@@ -15,9 +15,9 @@ from comfyfleet.comfy.model import Completed, Failed, FailureClass, FetchedFile,
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.pool.attempt import CANCEL_S, Attempt, Heard
 from comfyfleet.pool.blocks import Blocks
-from comfyfleet.pool.choose import Waiting, pick_move
+from comfyfleet.pool.choose import Waiting, pick_move, waits_for
 from comfyfleet.pool.errors import PoolClosed
-from comfyfleet.pool.events import JobCancelled, JobPreview, JobProgress, JobQueued, JobStarted
+from comfyfleet.pool.events import JobCancelled, JobPreview, JobProgress, JobQueued, JobStarted, JobWaiting
 from comfyfleet.pool.judge import Ending
 from comfyfleet.pool.lifecycle import JobMove, JobState
 from comfyfleet.pool.model import Job, QueuedJob
@@ -56,6 +56,7 @@ class Conductor:
         self._outputs = outputs
         self._now = now
         self._freed = freed
+        self._blocks = blocks
         self._router = Router(queue, roster, blocks)
         self._settler = Settler(
             queue=queue,
@@ -68,6 +69,8 @@ class Conductor:
             ended=self._forget,
         )
         self._runs: dict[str, Run] = {}
+        self._looked_at: tuple[object, ...] = ()  # servers and blocks, when each waiting job was last looked at
+        self._unlooked: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -126,6 +129,32 @@ class Conductor:
             run.attempt.stop("give back")
         return None
 
+    async def look_at_those_that_wait(self) -> None:
+        """Called when no waiting job can be started: ends those whose graph every server that is left has refused,
+        and tells what the others wait for. All of them when a server or a block has changed, else the new ones."""
+        standing = (*((each.name, each.state) for each in self._roster.candidates()), self._blocks.changes)
+        ids = self._unlooked if standing == self._looked_at else set(self._runs)
+        self._looked_at, self._unlooked = standing, set()
+        for run in [self._runs[each] for each in ids if each in self._runs]:
+            if run.state is JobState.QUEUED and not await self._has_failed_everywhere(run):
+                self._tell_what_it_waits_for(run)
+
+    async def _has_failed_everywhere(self, run: Run) -> bool:
+        if run.refused_by is None or not self._roster.hosts(run.job) <= run.job.refused_by:
+            return False
+        if not await self._queue.remove(run.job.id):
+            return False
+        self._settler.fail_refused(run)
+        return True
+
+    def _tell_what_it_waits_for(self, run: Run) -> None:
+        found = waits_for(run.job, self._roster.candidates(), skips=self._router.skips)
+        if found == run.waits_for:
+            return
+        run.change(waits_for=found)
+        if found is not None:
+            self._feed.tell(JobWaiting(run.snapshot(), self._now(), found))
+
     async def cancel(self, job_id: str, *, reason: str) -> bool:
         run = self._runs.get(job_id)
         if run is None:
@@ -173,7 +202,13 @@ class Conductor:
         job = replace(assignment.job, attempts=assignment.job.attempts + 1)
         attempt = Attempt(member.connector, member.uploads, job, tell=partial(self._heard, run))
         run.change(
-            job=job, server=member.name, attempt=attempt, prompt_id=None, assigned_at=self._now(), started_at=None
+            job=job,
+            server=member.name,
+            attempt=attempt,
+            prompt_id=None,
+            assigned_at=self._now(),
+            started_at=None,
+            waits_for=None,
         )
         run.move(JobMove.START)
         self._roster.occupy(member, attempt)
@@ -202,6 +237,8 @@ class Conductor:
         submitted = attempt.submitted
         node_errors = submitted.node_errors if submitted else ()
         await self._settler.settle(run, member, ending, files=files, node_errors=node_errors)
+        self._unlooked.add(run.job.id)
+        self._freed()  # a job that waits again is looked at
         if isinstance(ending.outcome, Failed) and ending.outcome.failure is FailureClass.OUT_OF_MEMORY:
             await _free(member)
 
@@ -246,6 +283,7 @@ class Conductor:
 
     def _track(self, job: QueuedJob) -> Run:
         run = self._runs[job.id] = Run(job)
+        self._unlooked.add(job.id)
         self._idle.clear()
         return run
 

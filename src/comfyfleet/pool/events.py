@@ -85,6 +85,16 @@ class JobCancelled:
 
 
 @dataclass(frozen=True, slots=True)
+class JobWaiting:
+    """Not for its turn: no server is there that may run it. `waits_for` says what has to happen."""
+
+    name: ClassVar[str] = "job:waiting"
+    job: Job
+    at: float
+    waits_for: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClientState:
     name: ClassVar[str] = "client:state"
     server: str
@@ -120,7 +130,15 @@ class ClientUnblockedWorkflow:
 
 
 JobEvent: TypeAlias = (
-    JobQueued | JobStarted | JobProgress | JobPreview | JobCompleted | JobFailed | JobRetrying | JobCancelled
+    JobQueued
+    | JobWaiting
+    | JobStarted
+    | JobProgress
+    | JobPreview
+    | JobCompleted
+    | JobFailed
+    | JobRetrying
+    | JobCancelled
 )
 ClientEvent: TypeAlias = ClientState | ClientBlockedWorkflow | ClientUnblockedWorkflow
 PoolEvent: TypeAlias = JobEvent | ClientEvent
@@ -130,6 +148,7 @@ EVENT_NAMES: frozenset[str] = frozenset(
     kind.name
     for kind in (
         JobQueued,
+        JobWaiting,
         JobStarted,
         JobProgress,
         JobPreview,

@@ -81,7 +81,9 @@ def _after_failure(
     elsewhere = not failed_on.issuperset(others)
     if lacks:
         # Another server may have what this one lacks. Nothing ran, so no attempt is spent: all of them may be asked.
-        again = replace(job, attempts=job.attempts - 1, failed_on=failed_on)
+        refused_by = job.refused_by | {server}
+        elsewhere = not refused_by.issuperset(others)
+        again = replace(job, attempts=job.attempts - 1, failed_on=failed_on, refused_by=refused_by)
         return Retry(again, failure, 0.0) if elsewhere else GiveUp(failure)
     policy = POLICIES[failure.failure]
     if policy.retried == "nowhere" or job.attempts >= job.attempts_max:

@@ -31,6 +31,7 @@ POOL_JOB = Lifecycle(
         (R, JobMove.RETRY): Q,
         (R, JobMove.COMPLETE): JobState.COMPLETED,
         (R, JobMove.FAIL): JobState.FAILED,
+        (Q, JobMove.FAIL): JobState.FAILED,  # every server that is left has refused its graph
         (Q, JobMove.CANCEL): JobState.CANCELLED,
         (R, JobMove.CANCEL): JobState.CANCELLED,
     },

@@ -55,6 +55,7 @@ class QueuedJob:
     attempts: int = 0
     returns: int = 0  # how often it was given back through nobody's fault
     failed_on: frozenset[str] = frozenset()
+    refused_by: frozenset[str] = frozenset()  # they lack a node class or a weight: it is not asked of them again
     wants_memory: bool = False  # it ran out of memory before: the larger card first
     scope: str | None = None  # whose failures count for it: a tenant, say; None: everybody's
 
@@ -66,7 +67,7 @@ class QueuedJob:
     @property
     def lane(self) -> tuple[Any, ...]:
         """Jobs of one lane may run on the same servers: a queue that asks for one of them has asked for all."""
-        return (self.block_key, self.servers, self.failed_on, self.wants_memory)
+        return (self.block_key, self.servers, self.failed_on, self.refused_by, self.wants_memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class Job:
     started_at: float | None = None
     ended_at: float | None = None
     last_failure: Failed | None = None
+    waits_for: str | None = None  # in words; None: for its turn, or for nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +121,11 @@ class ServerView:
     vram_total_bytes: int = 0
     version: str | None = None
     problem: str | None = None  # why it is offline or recovering
+
+
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """Everything at one moment. A job that waits for something other than its turn says for what: `waits_for`."""
+
+    servers: tuple[ServerView, ...]
+    jobs: tuple[Job, ...]

@@ -22,9 +22,10 @@ from comfyfleet.kernel.errors import AlreadyExists
 from comfyfleet.pool.blocks import Blocks
 from comfyfleet.pool.conduct import Conductor
 from comfyfleet.pool.errors import PoolClosed
+from comfyfleet.pool.events import PoolEvent
 from comfyfleet.pool.failover import FailoverStrategy, SmartFailover
 from comfyfleet.pool.inputs import GivenInput
-from comfyfleet.pool.model import Job, JobResult, NodeInput, QueuedJob, ServerView
+from comfyfleet.pool.model import Job, JobResult, NodeInput, PoolState, QueuedJob, ServerView
 from comfyfleet.pool.prepare import prepare_job
 from comfyfleet.pool.presence import Presence
 from comfyfleet.pool.queue import MemoryQueue, QueueAdapter
@@ -83,7 +84,7 @@ class Pool:
             lifted=self._wake,
         )
         self._presence = Presence(
-            grace_s=reconnect_grace_s, now=now, chance=chance, tell=self._feed.tell, ready=self._wake
+            grace_s=reconnect_grace_s, now=now, chance=chance, tell=self._tell_of_server, ready=self._wake
         )
         self._conductor = Conductor(
             queue=self._queue,
@@ -190,7 +191,7 @@ class Pool:
         deadline_s: float | None = None,
         attempts_max: int | None = None,
     ) -> JobHandle:
-        """Queues it. `graph`: API format, as a mapping, JSON text or a Path. `inputs`: files for (node, input).
+        """Queues it. `graph`: API format, as a mapping, JSON text, or a file's path. `inputs`: files for (node, input).
 
         `servers`: the names of those it may run on.
         """
@@ -255,6 +256,11 @@ class Pool:
         return tuple(member.view() for member in self._roster)
 
     @property
+    def state(self) -> PoolState:
+        """Servers and jobs at this moment, with what each job waits for."""
+        return PoolState(self.servers, self.jobs)
+
+    @property
     def jobs(self) -> tuple[Job, ...]:
         """Those that wait or run."""
         return self._conductor.jobs()
@@ -271,6 +277,7 @@ class Pool:
                 while not self._stopping and await self._conductor.start_next():
                     pass
                 self._look_again(self._conductor.level())
+                await self._conductor.look_at_those_that_wait()
             except Exception:
                 # A queue of somebody else's that does not answer: it is asked again, and not in a hurry.
                 log.exception("pool.routing_failed")
@@ -294,6 +301,10 @@ class Pool:
         member.unfollow()
         await member.uploads.close()
         await member.connector.close()
+
+    def _tell_of_server(self, event: PoolEvent) -> None:
+        self._feed.tell(event)
+        self._wake()  # a job may have waited for it
 
     def _wake(self) -> None:
         self._awake.set()

@@ -70,6 +70,8 @@ def _scope(metadata: Mapping[str, Any], key: str) -> str | None:
 
 async def _loaded(source: Source) -> dict[str, Any]:
     """Checked, and our own: the caller may go on changing its graph, with the next seed, say."""
+    if isinstance(source, str) and not source.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
+        source = Path(source)  # no graph begins otherwise
     if isinstance(source, Path):
         return await asyncio.to_thread(load_graph, source)
     if isinstance(source, Mapping):

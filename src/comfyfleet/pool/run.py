@@ -26,6 +26,8 @@ class Run:
         self.completed_at: float | None = None  # by the server; its files may still be on their way
         self.ended_at: float | None = None
         self.last_failure: Failed | None = None
+        self.refused_by: str | None = None  # the last server that refused its graph, until another takes it
+        self.waits_for: str | None = None
         self.attempt: Attempt | None = None
         self.moved = False  # taken back once from behind a long job; not a second time
         self.cancel_reason: str | None = None  # set: somebody wants it cancelled
@@ -73,6 +75,7 @@ class Run:
                 started_at=self.started_at,
                 ended_at=self.ended_at,
                 last_failure=self.last_failure,
+                waits_for=self.waits_for,
             )
         return self._seen
 

@@ -66,9 +66,11 @@ class Settler:
             case Complete(done=done):
                 await self._complete(run, member, done, files, node_errors)
             case Retry():
+                run.refused_by = member.name if ending.lacks else None
                 await self._retry(run, member, verdict)
             case GiveUp(failure=failure):
-                await self._fail(run, member, failure)
+                await self._discard(run, failure.message)
+                self._end_failed(run, member.name, failure)
             case Cancel():
                 await self._discard(run, "cancelled")
                 self.end_cancelled(run)
@@ -129,13 +131,17 @@ class Settler:
         self._feed.tell(told)
         await self._safely(run, self._queue.retry(verdict.job, delay_s=verdict.delay_s))
 
-    async def _fail(self, run: Run, member: Member, failure: Failed) -> None:
+    def fail_refused(self, run: Run) -> None:
+        """Taken out of the queue: the servers that are left have all refused its graph."""
+        failure = run.last_failure or Failed(FailureClass.WORKFLOW_INVALID, "every server refuses the graph")
+        self._end_failed(run, run.refused_by or "", failure)
+
+    def _end_failed(self, run: Run, server: str, failure: Failed) -> None:
         run.change(ended_at=self._now(), last_failure=failure)
         run.move(JobMove.FAIL)
-        await self._discard(run, failure.message)
-        error = RunFailed(run.job.id, failure=failure, server=member.name, attempts=run.job.attempts)
+        error = RunFailed(run.job.id, failure=failure, server=server, attempts=run.job.attempts)
         self._end(run, error)
-        self._feed.tell(JobFailed(run.snapshot(), self._now(), failure, member.name))
+        self._feed.tell(JobFailed(run.snapshot(), self._now(), failure, server))
 
     async def _discard(self, run: Run, reason: str) -> None:
         await self._safely(run, self._queue.discard(run.job.id, reason))

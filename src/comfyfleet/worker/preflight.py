@@ -140,7 +140,7 @@ def _facts(look: ServerLook) -> dict[str, Any]:
         "name": look.name,
         "comfyui": look.facts.version,
         "devices": [
-            {"name": each.name, "type": each.type, "vram_gb": round(each.vram_total_bytes / GB, 1)}
+            {"name": each.name, "type": each.type, "vram_gb": round(each.gpu_bytes / GB, 1)}
             for each in look.facts.devices
         ],
     }

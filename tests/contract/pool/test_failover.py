@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from comfyfleet.comfy.errors import PromptRefused, ServerUnreachable
-from comfyfleet.comfy.model import FailureClass, NodeError, Returned
+from comfyfleet.comfy.model import FailureClass, NodeError, Prompt, Returned
 from comfyfleet.pool import Pool, PoolEvent, RunFailed, SmartFailover
 from comfyfleet.pool.events import ClientBlockedWorkflow, ClientUnblockedWorkflow, JobRetrying
 from tests.contract.pool.scripted import Scripted, failing, graph
@@ -285,6 +285,84 @@ def test_what_one_server_lacks_another_may_have(refused: PromptRefused) -> None:
             with pytest.raises(RunFailed) as failed:
                 await pool.run(graph())
             assert failed.value.failure.failure is FailureClass.WORKFLOW_INVALID
+
+    run_virtual(story)
+
+
+MISSING = refusal("missing_node_type")
+
+
+class Bare(Scripted):
+    """Lacks a node class."""
+
+    def __init__(self) -> None:
+        super().__init__("bare", refuse=self._refuse_it)
+        self.asked_count = 0
+
+    def _refuse_it(self, _prompt: Prompt) -> PromptRefused:
+        self.asked_count += 1
+        return MISSING
+
+
+def test_what_every_reachable_server_refuses_fails_at_once_while_another_is_away() -> None:
+    async def story() -> None:
+        bare, away = Bare(), Scripted("away")
+        async with a_pool(bare, away) as pool:
+            away.set_online(False, refused=True)
+            with pytest.raises(RunFailed) as failed:
+                await asyncio.wait_for(pool.run(graph()), 0.5)
+            assert (failed.value.failure.failure, failed.value.server) == (FailureClass.WORKFLOW_INVALID, "bare")
+            assert bare.asked_count == 1
+
+    run_virtual(story)
+
+
+def test_it_waits_for_one_that_is_just_connecting_says_so_and_does_not_ask_the_other_again() -> None:
+    async def story() -> None:
+        bare, coming = Bare(), Scripted("coming", online=False)
+        async with a_pool(bare, coming) as pool:
+            heard = record(pool)
+            pool.on("job:waiting", heard.append)
+            running = asyncio.create_task(pool.run(graph()))
+            await asyncio.sleep(1.0)
+            assert bare.asked_count == 1
+            assert "job:waiting" in names(heard)
+            [job] = pool.state.jobs
+            assert job.waits_for == "a server that is there: coming is connecting"
+            coming.set_online(True)
+            assert (await running).server == "coming"
+
+    run_virtual(story)
+
+
+def test_it_fails_when_the_one_that_was_connecting_turns_out_to_be_away() -> None:
+    async def story() -> None:
+        bare, coming = Bare(), Scripted("coming", online=False)
+        async with a_pool(bare, coming) as pool:
+            running = asyncio.create_task(pool.run(graph()))
+            await asyncio.sleep(1.0)
+            coming.set_online(False, refused=True)
+            with pytest.raises(RunFailed, match="refused the prompt"):
+                await asyncio.wait_for(running, 0.5)
+            await asyncio.wait_for(pool.drained(), 0.5)
+
+    run_virtual(story)
+
+
+def test_a_job_for_which_no_server_is_there_says_what_it_waits_for_until_one_comes() -> None:
+    async def story() -> None:
+        one = Scripted("one")
+        async with a_pool(one) as pool:
+            one.set_online(False, refused=True)
+            heard = record(pool)
+            pool.on("job:waiting", heard.append)
+            running = asyncio.create_task(pool.run(graph()))
+            await asyncio.sleep(1.0)
+            assert names(heard) == ["job:queued", "job:waiting"]
+            assert pool.state.jobs[0].waits_for == "a server that is there: one is offline"
+            assert pool.state.servers[0].problem == "it does not run: its port refuses connections"
+            one.set_online(True)
+            assert (await running).job.waits_for is None
 
     run_virtual(story)
 

@@ -1,6 +1,7 @@
 """What goes to a server and what comes back: inputs once, outputs as files or references, metadata, profile."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,19 @@ def test_an_upload_that_failed_is_tried_again_and_one_for_two_jobs_is_one() -> N
             await both[0].cancel()  # must not take the file away from the other one
             await both[1]
         assert len(server.uploads) == 1
+
+    run_virtual(story)
+
+
+def test_a_path_may_be_given_as_text(tmp_path: Path) -> None:
+    async def story() -> None:
+        file = tmp_path / "draw.json"
+        file.write_text(json.dumps(graph()))
+        async with a_pool(Scripted("a")) as pool:
+            assert (await pool.run(str(file))).server == "a"
+            assert (await pool.run(f"  {json.dumps(graph())}")).server == "a"
+            with pytest.raises(InvalidGraph, match=r"Cannot read .*nowhere\.json \(No such file"):
+                await pool.run(str(tmp_path / "nowhere.json"))
 
     run_virtual(story)
 

@@ -42,8 +42,8 @@ def queued(name: str = "j", **metadata: str) -> PoolEvent:
     return JobQueued(a_job(name, **metadata), 1.0)
 
 
-def test_the_events_are_the_seeds() -> None:
-    assert EVENT_NAMES == SEED_NAMES
+def test_the_events_are_the_seeds_and_what_a_job_waits_for() -> None:
+    assert SEED_NAMES | {"job:waiting"} == EVENT_NAMES
 
 
 async def test_a_subscriber_hears_what_happens_after_it_came_until_the_feed_closes() -> None:

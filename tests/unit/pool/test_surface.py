@@ -24,5 +24,6 @@ def test_the_pool_has_the_methods_it_is_known_for() -> None:
         "remove_server",
         "run",
         "servers",
+        "state",
         "submit",
     }

@@ -124,3 +124,9 @@ async def test_a_control_plane_from_before_is_left_in_peace_and_one_that_is_away
     away = Listener(ControlUnreachable("http://127.0.0.1:1", problem="refused"))
     await reported(away, lambda: found)
     assert away.said == [False], "a minute is waited before the next"
+
+
+def test_the_memory_of_a_machine_without_a_card_is_no_gpu_memory() -> None:
+    said = describe([read_look("a", ServerFacts("0.33.0", (Device("cpu", "cpu", 64_000_000_000, 0),)), OBJECT_INFO)])
+    assert said["vram_gb"] == 0.0
+    assert said["servers"][0]["devices"] == [{"name": "cpu", "type": "cpu", "vram_gb": 0.0}]
