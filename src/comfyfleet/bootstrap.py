@@ -106,6 +106,7 @@ def build_house(
         queue_rules=rules,
         fleet_rules=_fleet_rules(settings),
         job_rules=JobRules(settings.max_active_jobs_per_user, settings.max_job_priority),
+        storage_bytes_max=settings.storage_bytes_per_tenant_max,
         run_jobs_per_tenant_max=settings.run_jobs_per_tenant_max,
         prober=Prober(_media_rules(settings)),
     )
@@ -365,7 +366,12 @@ def _signing_key(settings: Settings) -> Secret:
 
 def _build_store(settings: Settings, signing_key: Secret) -> ObjectStore:
     if settings.storage == "local":
-        return LocalStore(settings.home / "objects", signing_key, settings.public_url or "")
+        return LocalStore(
+            settings.home / "objects",
+            signing_key,
+            settings.public_url or "",
+            free_bytes_min=settings.storage_free_bytes_min,
+        )
     from comfyfleet.storage.backends.s3 import S3Options, S3Store  # loads boto3, which is an extra and slow
 
     return S3Store(

@@ -47,6 +47,7 @@ class House:
     queue_rules: QueueRules = field(default_factory=QueueRules)
     fleet_rules: FleetRules = field(default_factory=FleetRules)
     job_rules: JobRules = field(default_factory=JobRules)
+    storage_bytes_max: int | None = None  # of a tenant, where operators have not said otherwise
     run_jobs_per_tenant_max: int = RUN_JOBS_PER_TENANT_MAX
     prober: Prober = field(default_factory=lambda: Prober(MediaRules()))
 
@@ -80,6 +81,10 @@ class House:
                 await make_all_due(tx)
         except Unavailable as problem:
             log.warning("runs.not_paused_yet", tenant=tenant.slug, problem=problem.message)
+
+    def quota_of(self, home: Home | Tenant) -> int | None:
+        """How many bytes its files may have together; None: there is no limit."""
+        return self.storage_bytes_max if home.storage_bytes_max is None else home.storage_bytes_max
 
     def webhook_secret(self, tenant_id: TenantId) -> Secret:
         """By which deliveries to the URLs of a tenant's jobs are signed; made when asked for, never kept."""

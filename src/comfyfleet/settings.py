@@ -141,6 +141,18 @@ class Settings(BaseSettings):
     url_ttl_s: int = Field(900, ge=1, le=86_400, description="How long a signed upload or download URL works.")
     upload_bytes_max: int = Field(5 * 1024**3, ge=1, description="The largest file a user may upload.")
 
+    storage_bytes_per_tenant_max: int | None = Field(
+        None,
+        ge=0,
+        description="What a tenant's files may have together, uploads on their way and results included. Beyond it"
+        " uploads are refused; results of jobs never are. Default: no limit. Operators may set another for a tenant.",
+    )
+    storage_free_bytes_min: int = Field(
+        1024**3,
+        ge=0,
+        description="Local store: uploads are refused where less than this would stay free on its disk, so that"
+        " databases there still work.",
+    )
     effect_asset_bytes_max: int = Field(
         32 * 1024**2, ge=1024, le=256 * 1024**2, description="The largest asset of an effect, such as its preview."
     )

@@ -117,6 +117,26 @@ def limit_priority(
     print_one(limited, as_json=as_json, sentence=f"Tenant {limited.slug} may ask for priorities up to {limit}.")
 
 
+@app.command("limit-storage")
+def limit_storage(
+    tenant: SlugOrId,
+    bytes_max: Annotated[int | None, typer.Argument(help="In bytes. Left out: as the settings say.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set how many bytes a tenant's files may have together."""
+
+    async def work(house: House) -> Tenant:
+        async with house.control_tx() as tx:
+            found = await tenants.find_tenant(tx, tenant)
+            limited = await tenants.limit_storage(tx, found.id, bytes_max)
+            await record(house, tx, "tenant.limit_storage", found.id, storage_bytes_max=bytes_max)
+            return limited
+
+    limited = in_house(work)
+    limit = "what the settings say" if limited.storage_bytes_max is None else f"{limited.storage_bytes_max} bytes"
+    print_one(limited, as_json=as_json, sentence=f"Files of tenant {limited.slug} may have {limit} together.")
+
+
 def _move(name: str, event: TenantEvent, *, as_json: bool) -> None:
     async def work(house: House) -> Tenant:
         async with house.control_tx() as tx:

@@ -269,6 +269,19 @@ class InsufficientTokens(Refused):
         super().__init__(required_tokens=required_tokens, available_tokens=available_tokens)
 
 
+class StorageQuotaExceeded(Refused):
+    """The tenant's files, uploads on their way included, have as many bytes as an operator allows."""
+
+    code = "storage_quota_exceeded"
+    text = (
+        "Your files have {used_bytes} of {limit_bytes} bytes, and {wanted_bytes} more do not fit. Delete some, or ask"
+        " whoever runs this installation for more."
+    )
+
+    def __init__(self, *, used_bytes: int, limit_bytes: int, wanted_bytes: int) -> None:
+        super().__init__(used_bytes=used_bytes, limit_bytes=limit_bytes, wanted_bytes=wanted_bytes)
+
+
 class BalanceLimit(Refused):
     """A wallet cannot hold more than can be counted exactly everywhere."""
 
@@ -422,6 +435,13 @@ class StorageUnavailable(Unavailable):
 
     code = "storage_unavailable"
     text = "The object store does not answer. Try again."
+
+
+class StorageFull(Unavailable):
+    """The disk of the object store is nearly full. Uploads are refused, so that databases still work."""
+
+    code = "storage_full"
+    text = "The server has no room for uploads at the moment. Tell whoever runs it, and try again later."
 
 
 class GraphUnreadable(Unavailable):

@@ -18,6 +18,7 @@ from comfyfleet.storage.model import (
     UploadedPart,
     object_key,
 )
+from comfyfleet.storage.quota import read_usage
 from comfyfleet.storage.read import list_files, read_file, read_files, sign_download
 from comfyfleet.storage.receive import expect_stream, note_size, receive_stream
 from comfyfleet.storage.remove import delete_file, delete_files, drop_files, erase_object
@@ -59,6 +60,7 @@ __all__ = [
     "read_files",
     "read_thumb",
     "read_unfinished",
+    "read_usage",
     "receive_stream",
     "record_made",
     "sign_download",

@@ -10,6 +10,7 @@ from comfyfleet.storage import sql
 from comfyfleet.storage.lifecycle import FILE, FileEvent
 from comfyfleet.storage.model import Announced, File, NewUpload, ObjectStore, PartsUpload, SingleUpload, file_key
 from comfyfleet.storage.parts import part_size, plan_parts
+from comfyfleet.storage.quota import require_quota
 from comfyfleet.storage.read import read_file, require_same_disk
 
 NAME_CHARS_MAX = 255
@@ -34,15 +35,20 @@ async def prepare_upload(
     _check_media_type(media_type)
     if not 1 <= size_bytes <= size_bytes_max:
         raise InvalidInput("size", f"must be from 1 to {size_bytes_max}")
+    in_parts = len(plan_parts(size_bytes)) > 1
+    await store.require_space(size_bytes * (2 if in_parts else 1))  # parts are joined into a second copy
     file_id = FileId(new_id())
     key = file_key(tenant_id, file_id)
-    in_parts = len(plan_parts(size_bytes)) > 1
     multipart_id = await store.start_multipart(key, media_type=media_type) if in_parts else None
     return NewUpload(file_id, name, store.disk, key, media_type, size_bytes, multipart_id)
 
 
-async def announce_upload(tx: TenantTx, upload: NewUpload, *, user_id: UserId) -> File:
-    """The row is there before any byte, and stays pending until they are confirmed. Sign it after the commit."""
+async def announce_upload(tx: TenantTx, upload: NewUpload, *, user_id: UserId, quota_bytes: int | None = None) -> File:
+    """The row is there before any byte, and stays pending until they are confirmed. Sign it after the commit.
+
+    `quota_bytes`: what the tenant's files may have together. Raises StorageQuotaExceeded.
+    """
+    await require_quota(tx, upload.size_bytes, limit_bytes=quota_bytes)
     return File.from_row(await tx.one(sql.insert_file(upload, user_id=user_id)))
 
 

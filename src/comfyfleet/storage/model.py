@@ -238,6 +238,9 @@ class ObjectStore(Protocol):
     async def abort_multipart(self, key: ObjectKey, multipart_id: str) -> None:
         """Nothing there is fine."""
 
+    async def require_space(self, size_bytes: int) -> None:
+        """Raises StorageFull where so many more bytes would leave too few free."""
+
     async def check(self) -> None:
         """Raises `StorageUnavailable` unless objects can be created and removed."""
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from comfyfleet.db.dialect import batch_rows, now, seconds_from_now
+from comfyfleet.db.dialect import HeldToTheEnd, batch_rows, constant, now, seconds_from_now
 from comfyfleet.db.direct import built_once, several
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import files
@@ -68,6 +68,19 @@ def file_page(user_id: UserId, *, after: UUID | None, rows: int) -> sa.Select[An
         .limit(rows + 1)
     )
     return page.where(f.c.id < after) if after else page
+
+
+@built_once
+def kept_bytes() -> sa.Select[Any]:
+    total = sa.cast(sa.func.coalesce(sa.func.sum(f.c.size), 0), sa.BigInteger()).label("total")
+    return sa.select(total).where(f.c.tenant_id == BOUND_TENANT, f.c.status != constant(FileStatus.DELETED))
+
+
+@built_once
+def hold_quota() -> sa.Select[Any]:
+    """Until the transaction ends. A statement of its own, so that the sum after it sees what others committed."""
+    one: sa.ColumnElement[Any] = sa.literal(1).label("one")
+    return sa.select(one, HeldToTheEnd(sa.literal("storage ").concat(sa.cast(BOUND_TENANT, sa.Text()))))
 
 
 def mark_stored(file_id: FileId, user_id: UserId) -> sa.Update:

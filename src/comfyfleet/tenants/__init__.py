@@ -1,6 +1,6 @@
 """Tenants, users and their credentials. Central: these rows say in which pool everything else lives."""
 
-from comfyfleet.tenants.change import disable_user, enable_user, limit_priority, move_tenant
+from comfyfleet.tenants.change import disable_user, enable_user, limit_priority, limit_storage, move_tenant
 from comfyfleet.tenants.create import create_tenant, create_user, normal_email
 from comfyfleet.tenants.letters import Postbox
 from comfyfleet.tenants.model import ApiKey, Caller, Home, OneTimeLink, Role, Scope, Tenant, User
@@ -37,6 +37,7 @@ __all__ = [
     "get_user",
     "get_user_of",
     "limit_priority",
+    "limit_storage",
     "list_tenants",
     "list_users",
     "move_tenant",

@@ -10,6 +10,7 @@ from comfyfleet.tenants.model import Tenant, User
 from comfyfleet.tenants.read import get_tenant
 
 PRIORITY_LIMIT_MAX = 100
+STORAGE_LIMIT_MAX = 2**53 - 1  # as good as none: what every program that reads JSON can hold
 
 
 async def move_tenant(tx: ControlTx, tenant_id: TenantId, event: TenantEvent) -> Tenant:
@@ -28,6 +29,16 @@ async def limit_priority(tx: ControlTx, tenant_id: TenantId, priority_max: int |
     if priority_max is not None and not 0 <= priority_max <= PRIORITY_LIMIT_MAX:
         raise InvalidInput("priority_max", f"must be from 0 to {PRIORITY_LIMIT_MAX}, or nothing")
     row = await tx.maybe(sql.set_priority_max(tenant_id, priority_max))
+    if row is None:
+        raise NotFound("tenant", tenant_id)
+    return Tenant.from_row(row)
+
+
+async def limit_storage(tx: ControlTx, tenant_id: TenantId, bytes_max: int | None) -> Tenant:
+    """How many bytes its files may have together. None: as the settings say. What is there already stays."""
+    if bytes_max is not None and not 0 <= bytes_max <= STORAGE_LIMIT_MAX:
+        raise InvalidInput("storage_bytes_max", f"must be from 0 to {STORAGE_LIMIT_MAX}, or nothing")
+    row = await tx.maybe(sql.set_storage_max(tenant_id, bytes_max))
     if row is None:
         raise NotFound("tenant", tenant_id)
     return Tenant.from_row(row)

@@ -47,6 +47,7 @@ class Tenant:
     status: TenantStatus
     created_at: datetime
     priority_max: int | None = None  # none: as the settings say
+    storage_bytes_max: int | None = None  # likewise
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -59,6 +60,7 @@ class Tenant:
             status=TenantStatus(row.status),
             created_at=row.created_at,
             priority_max=row.priority_max,
+            storage_bytes_max=row.storage_bytes_max,
         )
 
 
@@ -140,6 +142,7 @@ class Home:
     pool: str
     status: TenantStatus
     priority_max: int | None = None
+    storage_bytes_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,5 +164,12 @@ class Caller:
         home = None
         if row.tenant_id is not None:
             status = TenantStatus(row.tenant_status)
-            home = Home(row.tenant_id, row.tenant_slug, row.tenant_pool, status, row.tenant_priority_max)
+            home = Home(
+                row.tenant_id,
+                row.tenant_slug,
+                row.tenant_pool,
+                status,
+                row.tenant_priority_max,
+                row.tenant_storage_bytes_max,
+            )
         return cls(row.user_id, row.email, role, scopes & SCOPES[role], home, via, row.id, row.expires_at)

@@ -63,6 +63,10 @@ def set_priority_max(tenant_id: TenantId, priority_max: int | None) -> sa.Update
     return sa.update(tenants).where(tenants.c.id == tenant_id).values(priority_max=priority_max).returning(*tenants.c)
 
 
+def set_storage_max(tenant_id: TenantId, bytes_max: int | None) -> sa.Update:
+    return sa.update(tenants).where(tenants.c.id == tenant_id).values(storage_bytes_max=bytes_max).returning(*tenants.c)
+
+
 def insert_user(*, tenant_id: TenantId | None, email: str, role: str, password_hash: str | None) -> sa.Insert:
     status = USER.target(UserEvent.ACCEPT) if password_hash else USER.initial
     return (

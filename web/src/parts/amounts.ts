@@ -17,3 +17,8 @@ export function bytesText(bytes: number): string {
   const amount = bytes / 1024 ** power;
   return `${amount >= 100 || power === 0 ? Math.round(amount) : amount.toFixed(1)} ${UNITS[power]}`;
 }
+
+/** What is kept, and how much may be. */
+export function storageText({ used_bytes, limit_bytes }: { used_bytes: number; limit_bytes: number | null }): string {
+  return limit_bytes === null ? bytesText(used_bytes) : `${bytesText(used_bytes)} of ${bytesText(limit_bytes)}`;
+}

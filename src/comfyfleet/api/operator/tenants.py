@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 
-from comfyfleet import tenants
+from comfyfleet import storage, tenants
 from comfyfleet.api.acting import actor_of
 from comfyfleet.api.auth import Email, link_ttl_s, send_or_show_link
 from comfyfleet.api.bodies import Body, View, page_request
@@ -18,6 +18,7 @@ from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import TenantId, UserId
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.tenants import Caller, Role, Scope, credentials
+from comfyfleet.tenants.change import STORAGE_LIMIT_MAX
 from comfyfleet.tenants.lifecycle import TenantEvent, TenantStatus
 
 router = APIRouter(prefix="/tenants")
@@ -35,6 +36,7 @@ class TenantView(View):
     status: TenantStatus
     created_at: datetime
     priority_max: int | None
+    storage_bytes_max: int | None
 
 
 class TenantPage(View):
@@ -51,6 +53,19 @@ class NewTenantBody(Body):
 
 class PriorityLimitBody(Body):
     priority_max: Annotated[int | None, Field(ge=0, le=100, description="Null: as the settings say.")]
+
+
+class StorageLimitBody(Body):
+    storage_bytes_max: Annotated[
+        int | None, Field(strict=True, ge=0, le=STORAGE_LIMIT_MAX, description="Null: as the settings say.")
+    ]
+
+
+class TenantStorageView(View):
+    """`limit_bytes`: the one in force; none where there is no limit."""
+
+    used_bytes: int
+    limit_bytes: int | None
 
 
 class NewUserBody(Body):
@@ -111,6 +126,27 @@ async def limit_priority(
         action = Action("tenant.limit_priority", str(tenant_id), {"priority_max": body.priority_max})
         await record_action(tx, actor_of(request, caller), action, signer=house.chain)
     return TenantView.model_validate(tenant)
+
+
+@router.put("/{tenant_id}/storage-limit")
+async def limit_storage(
+    tenant_id: TenantId, body: StorageLimitBody, house: TheHouse, caller: Operator, request: Request
+) -> TenantView:
+    """How many bytes its files may have together. What is there stays; beyond the limit new uploads are refused."""
+    async with house.control_tx() as tx:
+        tenant = await tenants.limit_storage(tx, tenant_id, body.storage_bytes_max)
+        action = Action("tenant.limit_storage", str(tenant_id), {"storage_bytes_max": body.storage_bytes_max})
+        await record_action(tx, actor_of(request, caller), action, signer=house.chain)
+    return TenantView.model_validate(tenant)
+
+
+@router.get("/{tenant_id}/storage", dependencies=SEE)
+async def get_tenant_storage(tenant_id: TenantId, house: TheHouse) -> TenantStorageView:
+    """What its files have together, uploads on their way and results included."""
+    async with house.control_tx(read_only=True) as tx:
+        tenant = await tenants.get_tenant(tx, tenant_id)
+    async with house.tenant_tx(tenant, read_only=True) as pool_tx:
+        return TenantStorageView(used_bytes=await storage.read_usage(pool_tx), limit_bytes=house.quota_of(tenant))
 
 
 async def _move(house: House, tenant_id: TenantId, event: TenantEvent, actor: Actor) -> TenantView:

@@ -61,7 +61,8 @@ class Inbox:
             size_bytes_max=bytes_max,
         )
         async with self._house.tenant_tx(self._home) as tx:
-            file = await storage.announce_upload(tx, upload, user_id=self._user_id)
+            quota = self._house.quota_of(self._home)
+            file = await storage.announce_upload(tx, upload, user_id=self._user_id, quota_bytes=quota)
         self._announced.append(file)
         meter = _Meter(field, bytes_max)
         await storage.receive_stream(self._house.store, file, meter.read(head, rest))

@@ -97,7 +97,10 @@ async def run_effect(
 
     With `Prefer: wait=30` the answer is 200 and the ended job if it ends in time; else, and without it, 202."""
     home, wait_s = home_of(caller), _wait_s(prefer)
-    inbox = Inbox(house, home, caller.user_id, bytes_max=options.upload_bytes_max)
+    length = request.headers.get("content-length", "")
+    # What is announced counts until its size is known: no more than can come.
+    bytes_max = min(options.upload_bytes_max, int(length)) if length.isdecimal() else options.upload_bytes_max
+    inbox = Inbox(house, home, caller.user_id, bytes_max=bytes_max)
     try:
         asked = await read_asked(request, inbox, partial(_take_offer, house, effect_slug))
         placed = await _place(house, home, caller, effect_slug, asked, inbox)

@@ -123,7 +123,8 @@ async def announce_video(body: NewFileBody, caller: Writer, house: TheHouse, opt
         size_bytes_max=bytes_max,
     )
     async with house.tenant_tx(home) as tx:
-        file = await storage.announce_upload(tx, upload, user_id=caller.user_id)
+        quota = house.quota_of(home)
+        file = await storage.announce_upload(tx, upload, user_id=caller.user_id, quota_bytes=quota)
     return AnnouncedView.of(await sign_upload(house.store, file, options))
 
 

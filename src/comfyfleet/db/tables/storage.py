@@ -5,6 +5,7 @@ import sqlalchemy as sa
 from comfyfleet.db.tables.base import TENANT, created_at, id_column, one_of
 from comfyfleet.db.types import Json, UtcTime
 
+KEPT = sa.text("status <> 'deleted'")
 STORED = sa.text("status = 'stored'")
 
 files = sa.Table(
@@ -32,5 +33,7 @@ files = sa.Table(
     sa.CheckConstraint("status <> 'stored' OR stored_at IS NOT NULL", name="stored_has_time"),
     sa.CheckConstraint("(status = 'deleted') = (deleted_at IS NOT NULL)", name="deleted_has_time"),
     sa.Index("ix_files_owner", "tenant_id", "user_id", "id"),
+    # What a tenant keeps is added up when there is a limit, from this index alone.
+    sa.Index("ix_files_kept", "tenant_id", "size", sqlite_where=KEPT, postgresql_where=KEPT),
     sa.Index("ix_files_ages", "stored_at", sqlite_where=STORED, postgresql_where=STORED),
 )

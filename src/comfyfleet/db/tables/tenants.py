@@ -17,6 +17,8 @@ tenants = sa.Table(
     created_at(),
     # How far ahead of its own jobs it may push one; null: as the settings say.
     sa.Column("priority_max", sa.Integer(), nullable=True),
+    # Of its files together; null: as the settings say.
+    sa.Column("storage_bytes_max", sa.BigInteger(), nullable=True),
     one_of("status", ["active", "suspended"]),
     sa.CheckConstraint("weight BETWEEN 1 AND 1000", name="weight"),
 )

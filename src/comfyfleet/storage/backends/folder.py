@@ -155,6 +155,12 @@ class Folder:
             os.rename(self._parts_folder(key, multipart_id), trash)
             shutil.rmtree(trash)
 
+    def free_bytes(self) -> int:
+        """Of its disk, for whoever runs this process."""
+        _make_folder(self._incoming)
+        found = os.statvfs(self._incoming)
+        return found.f_bavail * found.f_frsize
+
     def probe(self) -> None:
         """Do what every upload will do: write, link, remove."""
         key = object_key("checks", new_id())

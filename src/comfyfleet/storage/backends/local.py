@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import anyio
 import anyio.to_thread
 
-from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, StorageUnavailable, UploadMismatch
+from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, StorageFull, StorageUnavailable, UploadMismatch
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage.backends.folder import Folder, Incoming
 from comfyfleet.storage.backends.grants import GetGrant, Grant, GrantSigner, PartGrant, PutGrant
@@ -30,6 +30,7 @@ from comfyfleet.storage.parts import in_blocks
 
 # One trip to a thread per so many bytes; also all that an upload holds in memory.
 WRITE_BYTES = MIB
+SPACE_EVERY_BYTES = 64 * MIB
 # A share of its own: a slow disk must not take the threads that everybody else waits for.
 THREADS_MAX = 16
 JOINS_MAX = 1
@@ -42,8 +43,9 @@ class LocalStore:
 
     disk: Literal["local"] = "local"
 
-    def __init__(self, root: Path, signing_key: Secret, base_url: str = "") -> None:
+    def __init__(self, root: Path, signing_key: Secret, base_url: str = "", *, free_bytes_min: int = 0) -> None:
         self._folder = Folder(root)
+        self._free_bytes_min = free_bytes_min
         self._signer = GrantSigner(signing_key)
         self._base_url = base_url.rstrip("/")
         self._threads = anyio.CapacityLimiter(THREADS_MAX)
@@ -93,7 +95,8 @@ class LocalStore:
         await self._run(lambda: self._folder.delete(key))
 
     async def write(self, key: ObjectKey, data: bytes, *, media_type: str) -> StoredObject:
-        async with self._arrival(_once(data), size_bytes=len(data)) as incoming:
+        # Small and the server's own, such as a checkpoint of the audit log: also written when uploads are refused.
+        async with self._arrival(_once(data), size_bytes=len(data), is_upload=False) as incoming:
             return await self._run(lambda: self._folder.place(incoming.path, key))
 
     async def write_stream(self, key: ObjectKey, chunks: AsyncIterator[bytes], *, media_type: str) -> StoredObject:
@@ -127,6 +130,11 @@ class LocalStore:
     async def abort_multipart(self, key: ObjectKey, multipart_id: str) -> None:
         await self._run(lambda: self._folder.drop_parts(key, multipart_id))
 
+    async def require_space(self, size_bytes: int) -> None:
+        """Databases may live on the same disk: they must not be the ones to find it full."""
+        if self._free_bytes_min and await self._run(self._folder.free_bytes) - size_bytes < self._free_bytes_min:
+            raise StorageFull
+
     async def check(self) -> None:
         await self._run(self._folder.probe, limiter=self._probing)
         await self._run(lambda: self._folder.sweep(now_s=time.time()), limiter=self._probing)
@@ -136,15 +144,24 @@ class LocalStore:
 
     @asynccontextmanager
     async def _arrival(
-        self, chunks: AsyncIterator[bytes], *, size_bytes: int | None, digest: "hashlib._Hash | None" = None
+        self,
+        chunks: AsyncIterator[bytes],
+        *,
+        size_bytes: int | None,
+        digest: "hashlib._Hash | None" = None,
+        is_upload: bool = True,
     ) -> AsyncIterator[Incoming]:
         """Exactly `size_bytes`, safely on disk, in a file that is gone again whatever happens next. Without it, all
         that comes: whoever gives the chunks bounds them."""
+        if is_upload:
+            await self.require_space(size_bytes or 0)
         incoming = await self._run(lambda: self._folder.open_incoming(digest))
         try:
             received_bytes = 0
             async for block in in_blocks(chunks, bytes_min=WRITE_BYTES):
                 received_bytes += len(block)
+                if is_upload and received_bytes % SPACE_EVERY_BYTES < len(block):
+                    await self.require_space(0)  # others write, too
                 if size_bytes is not None and received_bytes > size_bytes:
                     break
                 await self._run(partial(incoming.write, block))

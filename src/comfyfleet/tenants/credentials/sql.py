@@ -22,6 +22,7 @@ CALLER = (
     tenants.c.pool.label("tenant_pool"),
     tenants.c.status.label("tenant_status"),
     tenants.c.priority_max.label("tenant_priority_max"),
+    tenants.c.storage_bytes_max.label("tenant_storage_bytes_max"),
 )
 
 

@@ -1,3 +1,3 @@
-SELECT tenants.id, tenants.slug, tenants.name, tenants.pool, tenants.weight, tenants.status, tenants.created_at, tenants.priority_max
+SELECT tenants.id, tenants.slug, tenants.name, tenants.pool, tenants.weight, tenants.status, tenants.created_at, tenants.priority_max, tenants.storage_bytes_max
 FROM tenants
 WHERE tenants.id = %(id_1)s::UUID

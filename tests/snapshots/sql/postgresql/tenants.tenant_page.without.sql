@@ -1,4 +1,4 @@
-SELECT tenants.id, tenants.slug, tenants.name, tenants.pool, tenants.weight, tenants.status, tenants.created_at, tenants.priority_max
+SELECT tenants.id, tenants.slug, tenants.name, tenants.pool, tenants.weight, tenants.status, tenants.created_at, tenants.priority_max, tenants.storage_bytes_max
 FROM tenants
 ORDER BY tenants.id DESC
 LIMIT %(param_1)s::INTEGER

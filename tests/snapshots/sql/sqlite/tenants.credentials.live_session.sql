@@ -1,4 +1,4 @@
-SELECT web_sessions.id, web_sessions.expires_at, users.id AS user_id, users.email, users.role, tenants.id AS tenant_id, tenants.slug AS tenant_slug, tenants.pool AS tenant_pool, tenants.status AS tenant_status, tenants.priority_max AS tenant_priority_max
+SELECT web_sessions.id, web_sessions.expires_at, users.id AS user_id, users.email, users.role, tenants.id AS tenant_id, tenants.slug AS tenant_slug, tenants.pool AS tenant_pool, tenants.status AS tenant_status, tenants.priority_max AS tenant_priority_max, tenants.storage_bytes_max AS tenant_storage_bytes_max
 FROM web_sessions
 JOIN users ON users.id = web_sessions.user_id
 LEFT OUTER

@@ -1,4 +1,4 @@
 UPDATE tenants
 SET priority_max=?
 WHERE tenants.id = ?
-RETURNING id, slug, name, pool, weight, status, created_at, priority_max
+RETURNING id, slug, name, pool, weight, status, created_at, priority_max, storage_bytes_max

@@ -1,8 +1,9 @@
 import { Group, Modal, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { adminGetTenant, adminGetTenantUsers, adminInviteTenantUser, adminLimitPriority, adminRenewTenantUserLink, adminResumeTenant, adminSuspendTenant, type InviteView, type TenantView, type UserView } from "@/client";
+import { adminGetTenant, adminGetTenantStorage, adminGetTenantUsers, adminInviteTenantUser, adminLimitPriority, adminLimitStorage, adminRenewTenantUserLink, adminResumeTenant, adminSuspendTenant, type InviteView, type TenantView, type UserView } from "@/client";
 import { Ago } from "@/parts/Ago";
+import { storageText } from "@/parts/amounts";
 import { ConfirmAction, tellDone } from "@/parts/ConfirmAction";
 import { rangeProblem, type Entered } from "@/parts/entered";
 import { NumberEntry } from "@/parts/NumberEntry";
@@ -17,6 +18,8 @@ import { Panel } from "../parts/Panel";
 import { then, useFreshTenants, usePages, useRead } from "../parts/reading";
 import { ShownOnce } from "../parts/ShownOnce";
 import { UserWallet } from "./UserWallet";
+
+const GIB = 1024 ** 3;
 
 export function TenantPage() {
   const { tenantId = "" } = useParams({ strict: false });
@@ -33,6 +36,9 @@ function Actions({ tenant }: { tenant: TenantView }) {
   const named = { path: { tenant_id: tenant.id }, throwOnError: true } as const;
   const [limit, setLimit] = useState<Entered>(tenant.priority_max);
   const wrong = rangeProblem(limit, { least: 0, most: 100, isWhole: true });
+  const [storage, setStorage] = useState<Entered>(tenant.storage_bytes_max === null ? null : tenant.storage_bytes_max / GIB);
+  const storageWrong = rangeProblem(storage, { least: 0, most: 8_000_000 });
+  const storeUpTo = (value: number | null) => adminLimitStorage({ ...named, body: { storage_bytes_max: value } });
   const resume = () => adminResumeTenant(named);
   const limitTo = (value: number | null) => adminLimitPriority({ ...named, body: { priority_max: value } });
   return (
@@ -40,6 +46,10 @@ function Actions({ tenant }: { tenant: TenantView }) {
       <FormAction label="Priority limit" title="The highest priority its users may ask for" send="Set" disabled={wrong !== null} act={() => limitTo(limit === null ? null : Number(limit))}
         onDone={() => tellDone("The limit is set. Jobs that wait keep theirs.", then(() => limitTo(tenant.priority_max)))}>
         <NumberEntry label="Limit" description="0 to 100; empty: as the settings say." value={limit} change={setLimit} error={wrong} min={0} max={100} data-autofocus />
+      </FormAction>
+      <FormAction label="Storage limit" title="What its files may have together" send="Set" disabled={storageWrong !== null} act={() => storeUpTo(storage === null ? null : Math.round(Number(storage) * GIB))}
+        onDone={() => tellDone("The limit is set. Files that are there stay.", then(() => storeUpTo(tenant.storage_bytes_max)))}>
+        <NumberEntry label="Limit in GiB" description="Empty: as the settings say." value={storage} change={setStorage} error={storageWrong} min={0} data-autofocus />
       </FormAction>
       {tenant.status === "suspended" ? <Act label="Resume" variant="filled" act={resume} done={`${tenant.name} can create again.`} /> : (
         <ConfirmAction label="Suspend" color="red" variant="light" question={`Suspend “${tenant.name}”?`} text="Its users can still read, and no longer create. Jobs that run go on."
@@ -50,6 +60,7 @@ function Actions({ tenant }: { tenant: TenantView }) {
 }
 
 function Tenant({ tenant }: { tenant: TenantView }) {
+  const used = useRead(["tenant-storage", tenant.id, String(tenant.storage_bytes_max)], () => adminGetTenantStorage({ path: { tenant_id: tenant.id }, throwOnError: true }));
   const [wallet, setWallet] = useState<UserView | null>(null);
   const [link, setLink] = useState<string | null>(null);
   // Sent by mail, or for whoever asked to hand on.
@@ -81,7 +92,7 @@ function Tenant({ tenant }: { tenant: TenantView }) {
   return (
     <Stack gap="lg">
       <Panel title="What is known of it">
-        <Facts facts={{ State: <StatusBadge status={tenant.status} />, Weight: tenant.weight, Pool: <span className="mono">{tenant.pool}</span>, "Priority limit": tenant.priority_max ?? "as the settings say", Made: <Ago at={tenant.created_at} /> }} />
+        <Facts facts={{ State: <StatusBadge status={tenant.status} />, Weight: tenant.weight, Pool: <span className="mono">{tenant.pool}</span>, "Priority limit": tenant.priority_max ?? "as the settings say", Storage: used.data ? storageText(used.data) : "–", Made: <Ago at={tenant.created_at} /> }} />
       </Panel>
       <Panel title="Users" side={<Invite tenant={tenant} handOn={handOn} />}>
         <Listing label="Users" columns={columns} rows={users.rows} keyOf={(row) => row.id} problem={users.error} again={() => void users.refetch()} more={moreOf(users)} empty={<Text size="sm" className="quiet">Nobody yet: invite its first admin.</Text>} />

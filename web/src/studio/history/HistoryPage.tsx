@@ -8,6 +8,7 @@ import { getOfferOptions } from "@/client/@tanstack/react-query.gen";
 import { EmptyState } from "@/parts/EmptyState";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
+import { StorageUse } from "./StorageUse";
 import { Problem } from "@/parts/Problem";
 import { everyOffer } from "../gallery/everyOffer";
 import { JobList } from "./JobList";
@@ -51,6 +52,7 @@ export function HistoryPage() {
           onChange={(value) => filter({ effect: value ?? undefined })}
         />
       </PageHead>
+      <StorageUse />
       {filters.effect !== undefined && chosen.isError && !chosen.data && (
         faultOf(chosen.error).code === "not_found" ? (
           <EmptyState icon={IconMoodEmpty} title="This effect is not offered any more" text="What it made is still among all the others.">{everything}</EmptyState>

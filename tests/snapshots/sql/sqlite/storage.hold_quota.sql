@@ -1,0 +1,1 @@
+SELECT ? AS one, ? || CAST(? AS TEXT) AS anon_1
