@@ -5,7 +5,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from comfyfleet.db.dialect import HeldToTheEnd, batch_rows, constant, now, seconds_from_now
+from comfyfleet.db.dialect import HeldToTheEnd, batch_rows, now, seconds_from_now
 from comfyfleet.db.direct import built_once, several
 from comfyfleet.db.scope import BOUND_TENANT
 from comfyfleet.db.tables import files
@@ -73,7 +73,7 @@ def file_page(user_id: UserId, *, after: UUID | None, rows: int) -> sa.Select[An
 @built_once
 def kept_bytes() -> sa.Select[Any]:
     total = sa.cast(sa.func.coalesce(sa.func.sum(f.c.size), 0), sa.BigInteger()).label("total")
-    return sa.select(total).where(f.c.tenant_id == BOUND_TENANT, f.c.status != constant(FileStatus.DELETED))
+    return sa.select(total).where(f.c.tenant_id == BOUND_TENANT, f.c.status != FileStatus.DELETED)
 
 
 @built_once

@@ -1,4 +1,4 @@
 SELECT CAST(coalesce(sum(files.size), ?) AS BIGINT) AS total
 FROM files
 WHERE files.tenant_id = ?
-AND files.status != 'deleted'
+AND files.status != ?
