@@ -137,7 +137,7 @@ async def test_the_name_of_a_live_worker_needs_proof_with_or_without_a_boot_id(y
             for given in (boot_id, None, "boot-9"):
                 with pytest.raises(WorkerNameHeld) as refused:
                     await yard.register(worker_id, boot_id=given, proof=proof)
-        assert refused.value.retry_after_s == RULES.name_held_s
+        assert RULES.name_held_s / 2 < refused.value.retry_after_s <= RULES.name_held_s
         assert await yard.held(made.worker), "and it works on"
         assert (await yard.register(worker_id, boot_id=boot_id, proof=NameProof(holds_lease=True))).took_over
     clock.advance(RULES.name_held_s - 10)
