@@ -104,6 +104,13 @@ def set_the_stage(url: str, operator: Api, *, credit: int = CREDIT) -> Stage:
     return Stage(effect, _accept(url, invited), fleet, fleet_secret)
 
 
+def clear_the_stage(operator: Api, stage: Stage) -> None:
+    """Nothing is left in the gallery that no worker can run."""
+    operator("POST", f"/api/admin/effects/{stage.effect}/unpublish")
+    operator("DELETE", f"/api/admin/effects/{stage.effect}")
+    operator("POST", f"/api/admin/workflows/{stage.effect}/deactivate")
+
+
 def _accept(url: str, invited: dict[str, Any]) -> str:
     """The invited user opens the link, chooses a password, logs in and makes a key for programs."""
     password = secrets.token_urlsafe(16)
@@ -209,7 +216,6 @@ def _png(width: int, height: int, rows: list[bytes]) -> bytes:
 def play(url: str, operator_key: str) -> None:
     operator = Api(url, Authorization=f"Bearer {operator_key}")
     stage = set_the_stage(url, operator)
-    operator.close()
     user, store = Api(url, Authorization=f"Bearer {stage.user_key}"), Store(url)
     photo = picture()
 
@@ -236,6 +242,8 @@ def play(url: str, operator_key: str) -> None:
         sys.exit("The result is not what the worker made.")
     say("user      GET processed_file_url     byte for byte what the worker made")
     _tell_the_ledger(user)
+    clear_the_stage(operator, stage)
+    operator.close()
     user.close()
     store.close()
 

@@ -44,9 +44,9 @@ def follow(server: ServerProcess) -> str:
 def test_who_follows_the_page_gets_what_it_shows(tmp_path: Path) -> None:
     with server_process(tmp_path) as server:
         said = follow(server)
-    assert "500 tokens credited; mira@studio.test has 500." in said
-    assert "Workers of images/production may run draw." in said
-    assert '"workflows_assigned":["draw"],"status":"approved","incarnation":1' in said
+    assert "500 tokens credited; ines@workshop.test has 500." in said
+    assert "Workers of workshop/production may run square." in said
+    assert '"workflows_assigned":["square"],"status":"approved","incarnation":1' in said
     assert '"cancel_requested":false' in said
     assert said.count('"status":"completed","replayed":false') == 1
     assert said.count('"status":"completed","replayed":true') == 1
