@@ -49,9 +49,8 @@ screenshots: web ## take the pictures of the README anew
 	@tools/system-packages
 	$(BIN)/python tools/screenshots.py
 
-lock: $(READY) ## resolve dependencies anew
-	.uv/bin/uv pip compile -q --universal --generate-hashes --all-extras --group dev --python-version 3.11 \
-	  --upgrade pyproject.toml -o requirements-dev.lock
+lock: $(READY) ## resolve dependencies anew: for development, and the same versions for production
+	@tools/lock --upgrade
 
 bench: web ## measure: NAME=dispatch, comfy, jobs, worker, pipelines or web; ARGS="--quick" or "--json"
 	@$(BIN)/python -m bench.$(or $(NAME),dispatch) $(ARGS)

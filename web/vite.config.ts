@@ -26,9 +26,23 @@ function compressed(): Plugin {
   };
 }
 
+/** What the API reference at /docs loads, which the server makes: files of a package as they are. */
+function apiReference(): Plugin {
+  const folder = join(import.meta.dirname, "node_modules/swagger-ui-dist");
+  return {
+    name: "api-reference",
+    apply: "build",
+    buildStart() {
+      for (const name of ["swagger-ui-bundle.js", "swagger-ui.css"]) {
+        this.emitFile({ type: "asset", name, source: readFileSync(join(folder, name)) });
+      }
+    },
+  };
+}
+
 export default defineConfig({
   base: "/",
-  plugins: [react(), compressed()],
+  plugins: [react(), apiReference(), compressed()],
   resolve: { alias: { "@": join(import.meta.dirname, "src") } },
   // Browsers that know light-dark(): what it is rewritten to for older ones needs a scheme that is set in the same file.
   build: { outDir: OUT, emptyOutDir: true, target: "es2022", cssTarget: ["chrome125", "firefox125", "safari17.5"], reportCompressedSize: false, chunkSizeWarningLimit: 700 },

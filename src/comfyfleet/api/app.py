@@ -7,12 +7,11 @@ from functools import cache
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import iter_route_contexts
-from fastapi_offline import FastAPIOffline
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from comfyfleet import __version__
-from comfyfleet.api import auth, health, payments, replicas, web
+from comfyfleet.api import auth, health, payments, reference, replicas, web
 from comfyfleet.api.background import Background
 from comfyfleet.api.describe_errors import describe_errors
 from comfyfleet.api.docs_rules import DocsRules
@@ -37,17 +36,19 @@ from comfyfleet.kernel.turns import Turns
 from comfyfleet.storage.backends.local import LocalStore
 
 DESCRIPTION = "Run ComfyUI as a fleet. Errors are always `{error: {code, message, details}}`; codes are stable."
-# The API reference and its assets: no data of anybody behind them.
-OPEN_PATHS = frozenset({"/openapi.json", "/docs", "/docs/oauth2-redirect", "/static-offline-docs"})
+# FastAPI makes this route, without a policy: no data of anybody behind it.
+OPEN_PATHS = frozenset({reference.SCHEMA_PATH})
 
 
 def build_app(house: House, options: ApiOptions, *, upkeep: Background | None = None) -> FastAPI:
     """With `upkeep`, its loops run for as long as the application does."""
-    app = FastAPIOffline(
+    app = FastAPI(
         title="comfyfleet",
         version=__version__,
         description=DESCRIPTION,
         servers=[{"url": "/"}],
+        openapi_url=reference.SCHEMA_PATH,
+        docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
     )
@@ -76,6 +77,7 @@ def _routes() -> list[BaseRoute]:
     router = APIRouter()
     for each in (health.router, auth.router, payments.router, replicas.router, tenant_router(), operator_router()):
         router.include_router(each)
+    router.include_router(reference.router)
     router.include_router(web.router)
     return router.routes
 
@@ -91,7 +93,7 @@ def _surround(app: FastAPI, options: ApiOptions) -> None:
             allow_headers=["Authorization", "Content-Type", "If-None-Match", "Last-Event-ID", "Prefer"],
             expose_headers=["ETag", "Location", "Preference-Applied", "X-Request-Id", "Retry-After"],
         )
-    app.add_middleware(DocsRules, path="/docs")
+    app.add_middleware(DocsRules, path=reference.PATH)
     app.add_middleware(RequestContext, hsts=options.hsts)
     app.add_middleware(WorkerEndpoints, state=app)
 

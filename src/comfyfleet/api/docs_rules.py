@@ -1,4 +1,4 @@
-"""What the API reference at `/docs` may load and who may frame it. The page is made elsewhere and carries a script in
+"""What the API reference at `/docs` may load and who may frame it. FastAPI makes the page, with a script in
 itself; that one is allowed by its hash."""
 
 import base64

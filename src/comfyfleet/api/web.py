@@ -35,7 +35,7 @@ ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
 NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>comfyfleet</title>
 <h1>The web app is not built</h1>
 <p>The API works. In a checkout, <code>make web</code> builds the app; an installed package carries it.</p>
-<p><a href="/docs">API reference</a></p></html>"""
+<p><a href="/openapi.json">The API's schema</a></p></html>"""
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(Public())])
 
@@ -85,6 +85,12 @@ async def asset(name: str, accept_encoding: Annotated[str, Header()] = "") -> Re
         if encoding in accept_encoding and (packed := path.with_name(name + suffix)).is_file():
             return _sent(packed, name, {**headers, "Content-Encoding": encoding})
     return _sent(path, name, headers)
+
+
+def built_asset(pattern: str) -> str | None:
+    """The newest one's name, such as of `swagger-ui-*.css`; None where the app was not built."""
+    found = sorted((BUILT / "assets").glob(pattern), key=lambda path: path.stat().st_mtime)
+    return found[-1].name if found else None
 
 
 def _sent(path: Path, name: str, headers: dict[str, str]) -> Response:

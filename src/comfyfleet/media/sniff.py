@@ -1,7 +1,5 @@
 """What a file is, by its first bytes. Only what is known to be taken passes; the rest is named, to say what came."""
 
-import puremagic
-
 from comfyfleet.kernel.errors import MediaRefused
 from comfyfleet.media.model import FAMILIES, Family
 
@@ -21,6 +19,34 @@ MARKUP = {
     b"<?xml": "XML",
     b"<!--": "HTML",
 }
+# What else people send, by its first bytes: a refusal names it.
+NAMES: tuple[tuple[bytes, str], ...] = (
+    (b"%PDF-", "application/pdf"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"PK\x05\x06", "application/zip"),
+    (b"\x1f\x8b", "application/gzip"),
+    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (b"Rar!\x1a\x07", "application/vnd.rar"),
+    (b"MZ", "a Windows program"),
+    (b"\x7fELF", "a Linux program"),
+    (b"#!", "a script"),
+    (b"#EXTM3U", "a playlist"),
+    (b"BM", "image/bmp"),
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+    (b"8BPS", "a Photoshop file"),
+    (b"\x00\x00\x01\x00", "an icon"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"OggS", "an Ogg file"),
+    (b"fLaC", "audio/flac"),
+    (b"\x1a\x45\xdf\xa3", "an EBML file that is no film"),
+    (b"FLV", "video/x-flv"),
+    (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "video/x-ms-asf"),
+    (b"{", "JSON or other text"),
+)
+RIFF_NAMES = {b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
+BRAND_NAMES = {b"avif": "image/avif", b"avis": "image/avif", b"jp2 ": "image/jp2", b"M4A ": "audio/mp4"}
 
 
 def require_type(head: bytes, media_type: str, *, field: str) -> None:
@@ -76,8 +102,9 @@ def _is_film(head: bytes) -> bool:
 
 
 def _guess(head: bytes) -> str:
-    try:
-        matches = puremagic.magic_string(head)
-    except (puremagic.PureError, ValueError):
-        return "something unknown"
-    return matches[0].mime_type or matches[0].name or "something unknown"
+    if head[:4] == b"RIFF":
+        return RIFF_NAMES.get(head[8:12], "something unknown")
+    if head[4:8] == b"ftyp":
+        brand = head[8:12]
+        return BRAND_NAMES.get(brand, "image/heic" if brand in STILL_BRANDS else "something unknown")
+    return next((name for start, name in NAMES if head.startswith(start)), "something unknown")
