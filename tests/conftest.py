@@ -20,6 +20,7 @@ from comfyfleet.db import open_database
 from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, History, upgrade
 from comfyfleet.house import House
 from comfyfleet.settings import Settings
+from tests.kept_logs import pytest_runtest_makereport  # noqa: F401 a hook: logs of failed tests are kept
 from tests.postgres import Cluster, postgres_cluster
 
 Engine = Literal["sqlite", "postgresql"]

@@ -62,7 +62,11 @@ def an_engine_process(folder: Path, *, port: int = 0) -> Iterator[EngineProcess]
     """`comfyfleet engine`, killed at the end if it still lives."""
     command = [sys.executable, "-m", "comfyfleet", "engine", "--port", str(port), "--dir", str(folder)]
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if name in os.environ}
-    with subprocess.Popen(command, env=kept, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        (folder.parent / f"{folder.name}.log").open("ab") as log,
+        subprocess.Popen(command, env=kept, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
         try:
             assert process.stdout is not None
             said = process.stdout.readline()

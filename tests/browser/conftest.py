@@ -20,6 +20,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
 
+from comfyfleet.cli.up.neighbours import WORKER_ID
 from comfyfleet.demo.catalogue import CATALOGUE
 from tests.made_media import a_film
 from tests.server import ServerProcess, free_port, server_process
@@ -35,6 +36,7 @@ PASSWORD = "correct horse battery staple"
 LAN_NAME = "fleet.test"
 STREAMS = ("/api/events", "/api/admin/live")
 PART_BYTES = 64 * 1024**2
+WORKER_WITHIN_S = 90.0
 POLL_S = 2  # where there is no stream
 # One that ends may set off another.
 SETTLED = """async () => {
@@ -324,6 +326,15 @@ def a_studio(folder: Path, **more: str) -> Iterator[Studio]:
         for email in (DEMO, OPERATOR):
             server.command("users", "set-password", email, "--password-stdin", stdin=PASSWORD)
         yield Studio(server, f"http://127.0.0.1:{engine_port}")
+
+
+def worker_takes_work(server: ServerProcess) -> bool:
+    """Registered and approved, and its engine answers."""
+    answer = httpx2.get(f"{server.url}/api/admin/workers/{WORKER_ID}", headers=server.operator, timeout=20)
+    if answer.status_code != 200:
+        return False
+    found = answer.json()
+    return found["status"] == "approved" and found["capabilities"].get("unwell") == {}
 
 
 @pytest.fixture

@@ -2,13 +2,16 @@
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.browser.conftest import DEMO, ROOT, Studio, Watched, go, until
+from comfyfleet.cli.up.neighbours import WORKER_ID
+from tests.browser.conftest import DEMO, ROOT, WORKER_WITHIN_S, Studio, Watched, go, until, worker_takes_work
+from tests.kept_logs import wait_for
 
 PAINT = ROOT / "examples" / "paint.json"
 RUNS_WITHIN_MS = 60_000
@@ -156,6 +159,20 @@ def click_block(page: Page) -> None:
     raise AssertionError("no block on the line of the worker")
 
 
+@pytest.fixture
+def worker_is_given_back(studio: Studio) -> Iterator[None]:
+    """One that stays drained would take no work for all tests after this one, whatever fell here."""
+    yield
+    studio.asking(f"/api/admin/workers/{WORKER_ID}/approve")
+    wait_for(
+        lambda: worker_takes_work(studio.server),
+        within_s=WORKER_WITHIN_S,
+        what="the worker takes work again",
+        log=studio.server.folder / "err.txt",
+    )
+
+
+@pytest.mark.usefixtures("worker_is_given_back")
 def test_a_worker_is_drained_and_taken_back(operator: Watched, studio: Studio) -> None:
     page = operator.page
     page.goto(f"{studio.url}/console")

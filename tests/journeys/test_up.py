@@ -104,6 +104,29 @@ def test_the_engine_comes_with_it_comes_back_when_it_dies_and_goes_when_it_is_ki
         wait_until(lambda: not any(lives(each) for each in beside), "the end of its neighbours")
 
 
+SLOW_ENGINE = """
+import sys, time
+if "engine" in sys.argv:
+    time.sleep(4)
+elif "up" in sys.argv:
+    import comfyfleet.cli.up.engine as engine
+    engine.ANNOUNCED_WITHIN_S = 0.1
+"""
+
+
+def test_an_engine_that_is_slow_to_start_gets_its_worker_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine that is busy it may take longer than `up` waits for it."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW_ENGINE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with server_process(tmp_path, "--engine") as server:
+        assert "the worker starts after it" in server.out
+        assert logged(server, "worker.waits_for_engine")
+        wait_until(lambda: bool(logged(server, "worker.at_work")), "the worker is at work")
+        assert logged(server, "engine.started_late")
+
+
 def test_without_its_libraries_there_is_a_hint_and_everything_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

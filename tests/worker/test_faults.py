@@ -230,6 +230,9 @@ async def test_a_worker_whose_only_server_is_killed_gives_back_what_it_has_and_t
         assert status == 503
         assert "refuses" in str(said["servers"])
         await asyncio.sleep(1.5)
+        idle_because = worker.agent.telemetry.seen().takes_no_work or ""
+        assert "no server is ready" in idle_because
+        assert "refuses" in idle_because
         assert len(plant.attempts(runs)) == len(plant.attempts(behind)) == 1
         async with an_engine(tmp_path / "engine", port=port):
             assert await asyncio.to_thread(plant.ends, behind) == "completed"

@@ -31,6 +31,7 @@ from comfyfleet.worker.control import BeatClient, CallRefused, ControlClient, Se
 from comfyfleet.worker.definitions import DefinitionsReport
 from comfyfleet.worker.events import Reporter
 from comfyfleet.worker.failpoints import reached
+from comfyfleet.worker.idleness import Idleness
 from comfyfleet.worker.interruption.model import OPERATOR_DRAIN, Notice
 from comfyfleet.worker.journal import Entry, Journal
 from comfyfleet.worker.leases import LeaseBook, Word
@@ -276,10 +277,19 @@ class Agent:
             await asyncio.sleep(SIGN_OFF_AGAIN_S)
 
     async def _pulse(self) -> None:
+        idleness = Idleness(self.telemetry)
         while True:
+            idleness.look(self._takes_no_work())
             self._tools.book.loop_turned()
             self.telemetry.loop_turned()
             await asyncio.sleep(PULSE_S)
+
+    def _takes_no_work(self) -> str | None:
+        reason = self._polling.takes_no_work()
+        if reason is not None and self._leaving.is_leaving:
+            held = len(self._under_way)
+            return f"{self._leaving.reason}: it leaves" + (f" when the {held} it holds have ended" if held else "")
+        return reason
 
     async def _heed_notices(self) -> None:
         while True:

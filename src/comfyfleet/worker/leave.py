@@ -30,6 +30,10 @@ class Leaving:
     def is_leaving(self) -> bool:
         return self._notice is not None
 
+    @property
+    def reason(self) -> str:
+        return self._notice.reason if self._notice is not None else ""
+
     def heed(self, notice: Notice) -> None:
         self.return_ahead(notice.reason)
         self._notice = self._notice or notice

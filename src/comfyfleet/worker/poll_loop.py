@@ -86,10 +86,24 @@ class PollLoop:
         self._stopping = False
         self._asked_s = 0.0
         self._tried = 0
+        self._problem: str | None = None  # of the latest poll
         self._poll_id = str(uuid4())
         self._asked = False  # under this id, and the answer was not heard
         self._hung_up_at_last = False
         self.is_drained = False
+
+    def takes_no_work(self) -> str | None:
+        """The reason, in words for who runs the worker. None: it asks for work, or has all that it can run."""
+        if self._stopping:
+            return "it leaves"
+        if not self._tools.servers.slots:
+            unwell = "; ".join(f"{name}: {problem}" for name, problem in self._tools.servers.unwell.items())
+            return f"no server is ready ({unwell})" if unwell else "no server has answered yet"
+        if self._problem is not None:
+            return f"its polls fail: {self._problem}"
+        if self.is_drained:
+            return "an operator drained it: it gets nothing until it is approved again"
+        return None
 
     def stop(self) -> None:
         self._stopping = True
@@ -177,6 +191,7 @@ class PollLoop:
                     return None, True
             self._tools.telemetry.polled(answered=asking.exception() is None)
             reply = asking.result()
+            self._problem = None
             self._news.heard(said.capabilities)
             self._asked_s = time.monotonic() - began
             if reply.draining:
@@ -255,6 +270,7 @@ class PollLoop:
 
     async def _rest(self, problem: FleetError) -> None:
         self._tried += 1
+        self._problem = problem.message
         tried = self._tried
         self._tools.telemetry.polled(answered=False)
         if tried in (1, 10) or tried % 60 == 0:

@@ -45,6 +45,7 @@ def judge(seen: Seen) -> tuple[int, dict[str, Any]]:
     body: dict[str, Any] = {
         "status": seen.phase.value,
         "problem": problem,
+        "takes_no_work": problem or seen.takes_no_work,
         "leases": seen.leases,
         "running": seen.running,
         "servers": {

@@ -57,12 +57,14 @@ class Seen:
     counts: dict[tuple[str, str], int]  # (what, label)
     stages: dict[str, Histogram]
     busy_s: dict[str, float]
+    takes_no_work: str | None = None
 
 
 class Telemetry:
     """
     phase_is            starting → polling → draining → stopped
     loop_turned         the agent's event loop is alive; at least every few seconds
+    takes_no_work       why it takes none at present; None: it does
     server_is           ready or not, by name, with the problem
     polled, beaten      a poll or a heartbeat was answered, or not
     holding             leases held and jobs running at present
@@ -81,6 +83,7 @@ class Telemetry:
         self._now = now
         self._lock = threading.Lock()
         self._phase = Phase.STARTING
+        self._takes_no_work: str | None = None
         self._turned_at = now()
         self._running = 0
         self._leases = 0
@@ -93,6 +96,9 @@ class Telemetry:
     def phase_is(self, phase: Phase) -> None:
         with self._lock:
             self._phase = phase
+
+    def takes_no_work(self, reason: str | None) -> None:
+        self._takes_no_work = reason
 
     def loop_turned(self) -> None:
         self._turned_at = self._now()
@@ -169,6 +175,7 @@ class Telemetry:
                     name: Histogram(list(each.within), each.count, each.sum_s) for name, each in self._stages.items()
                 },
                 busy_s=dict(self._busy_s),
+                takes_no_work=self._takes_no_work,
             )
 
     def _count(self, what: str, label: str, by: int = 1) -> None:

@@ -74,7 +74,7 @@ async def _serve(settings: Settings, listener: socket.socket, neighbours: Neighb
     server = _build_server(app, settings, neighbours)
     greet(settings, operator_key, furnished, comfyui, doors)
     tell_demo(settings, furnished, asked)
-    if furnished is not None and comfyui is not None:
+    if furnished is not None:
         neighbours.move_in(house, furnished, comfyui, asked)
     await server.serve(sockets=[listener])
 

@@ -27,11 +27,14 @@ class EngineChild:
         self.child.start()
 
     async def url(self) -> str | None:
-        """Where it listens; None: it did not come up in time. It is still tried again, later ones may find it."""
+        """Where it listens; None: it did not come up in time. It is still tried again: `url_at_last` waits for it."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ANNOUNCED_WITHIN_S):
-                return await asyncio.shield(self._url)
+                return await self.url_at_last()
         return None
+
+    async def url_at_last(self) -> str:
+        return await asyncio.shield(self._url)
 
     async def stop(self) -> None:
         await self.child.stop([STOPS_WITHIN_S])

@@ -34,7 +34,10 @@ def greet(
     if settings.comfyui is not None:
         facts.add_row("[dim]ComfyUI[/]", settings.comfyui)
     elif settings.engine:
-        facts.add_row("[dim]engine[/]", comfyui or ("still starting" if engine_is_installed() else NO_ENGINE))
+        facts.add_row(
+            "[dim]engine[/]",
+            comfyui or ("still starting; the worker starts after it" if engine_is_installed() else NO_ENGINE),
+        )
     facts.add_row("[dim]operator key in[/]", str(settings.home / "operator.key"))
     if furnished is not None and furnished.demo_key is not None:
         facts.add_row("[dim]log in as[/]", f"{EMAIL} [dim]· its key in[/] {furnished.demo_key}")

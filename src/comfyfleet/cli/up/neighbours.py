@@ -32,6 +32,7 @@ class Neighbours:
         self._engine: EngineChild | None = None
         self._worker: Child | None = None
         self._painting: asyncio.Task[None] | None = None
+        self._late: asyncio.Task[None] | None = None
 
     @property
     def are_wanted(self) -> bool:
@@ -49,8 +50,21 @@ class Neighbours:
             return self._settings.comfyui
         return await self._engine.url() if self._engine is not None else None
 
-    def move_in(self, house: House, furnished: Furnished, comfyui: str, asked: Asked) -> None:
-        """When the control plane listens. `asked`: what the server said of its nodes."""
+    def move_in(self, house: House, furnished: Furnished, comfyui: str | None, asked: Asked) -> None:
+        """When the control plane listens. `asked`: what the server said of its nodes. An engine that is slow to start gets its worker when it is there."""
+        if comfyui is not None:
+            self._move_in(house, furnished, comfyui, asked)
+        elif self._engine is not None:
+            log.warning("worker.waits_for_engine", problem="the engine has not started yet; the worker starts after it")
+            late = self._move_in_late(house, furnished, self._engine, asked)
+            self._late = asyncio.create_task(late, name="engine-is-late")
+
+    async def _move_in_late(self, house: House, furnished: Furnished, engine: EngineChild, asked: Asked) -> None:
+        url = await engine.url_at_last()
+        log.info("engine.started_late", url=url)
+        self._move_in(house, furnished, url, asked)
+
+    def _move_in(self, house: House, furnished: Furnished, comfyui: str, asked: Asked) -> None:
         self._worker = Child("worker", lambda: self._worker_arguments(furnished, comfyui))
         self._worker.start()
         if furnished.demo_key is not None:
@@ -58,10 +72,11 @@ class Neighbours:
             self._painting = asyncio.create_task(demo, name="stock-and-paint")
 
     async def leave(self) -> None:
-        if self._painting is not None:
-            self._painting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._painting
+        for task in (self._late, self._painting):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
         if self._worker is not None:
             await self._worker.stop(WORKER_STOPS_WITHIN_S)
         if self._engine is not None:

@@ -8,6 +8,7 @@ import { BlockList } from "../blocks/BlockList";
 import { Facts } from "../parts/Facts";
 import { Listing, type Column } from "@/parts/Listing";
 import { NotYet } from "@/parts/NotYet";
+import { isSilent } from "../overview/health";
 import { Panel } from "../parts/Panel";
 import { endText, ordinalText, secondsText } from "../parts/numbers";
 import { useFresh, useRead } from "../parts/reading";
@@ -33,6 +34,9 @@ function Worker({ worker }: { worker: WorkerDetailView }) {
       {worker.status === "draining" && <Alert color="orange" variant="light">It finishes what it holds ({worker.open_leases}), and gets nothing new.</Alert>}
       {worker.status === "gone" && worker.drained_at !== null && <Alert color="orange" variant="light">It was drained and has left. Started again, it gets nothing until you undrain it.</Alert>}
       {worker.status === "pending" && <Alert color="orange" variant="light">It has registered and waits for your approval. Until then it gets nothing.</Alert>}
+      {worker.status === "approved" && isSilent(lastSeen(worker), new Date().toISOString()) && (
+        <Alert color="red" variant="light">It says nothing any more, and takes no work: its process has ended or cannot reach this server. Its log says why.</Alert>
+      )}
       {unwellServers(worker.capabilities).map(([name, problem]) => <Alert key={name} color="red" variant="light">Server {name} gets no jobs: {problem}.</Alert>)}
       <Panel title="What is known of it">
         <Facts facts={{
