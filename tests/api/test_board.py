@@ -67,7 +67,7 @@ async def test_the_tree_in_one_answer_with_what_is_under_way(client: Client, hou
     best = found["under_way"][0]["parent_id"]
     assert {each["parent_id"] for each in found["under_way"]} == {best}
     leaf = found["candidates"][0]
-    assert leaf["thumb_url"] == f"/api/files/{leaf['file_id']}/thumb"
+    assert leaf["thumb_url"] == f"http://localhost/api/files/{leaf['file_id']}/thumb"
     first = await board.tree(limit=2)
     rest = await board.tree(limit=2, cursor=first["next_cursor"])
     assert [*first["candidates"], *rest["candidates"]] == found["candidates"]

@@ -66,7 +66,7 @@ def test_from_the_gallery_to_a_downloaded_result(studio: Studio, demo: Watched) 
     expect(page).to_have_title("Done: Painting · comfyfleet")
     assert balance(page) == before - 3
     page.get_by_role("link", name="Wallet").click()
-    expect(page.get_by_role("cell", name="Set aside for a job").first).to_be_visible()
+    expect(page.get_by_role("cell", name=re.compile("spent|set aside while it runs")).first).to_be_visible()
     page.get_by_role("link", name="History", exact=True).click()
     entry = page.get_by_role("listitem").filter(has_text="dunes at sunset")
     expect(entry).to_contain_text("completed")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -103,6 +104,10 @@ def test_a_run_is_watched_voted_on_approved_kept_and_made_again(comfyfleet: Comf
     said = comfyfleet("runs", "vote", run_id, "1", stdin="a\ns\n").out
     assert "Elo 1016, 1 vote " in said
     assert "no others to compare" in said
+    assert re.search(rf"^   http://127\.0\.0\.1:\d+/runs/{run_id}/vote\?step=1$", said, re.MULTILINE)
+    pictures = re.findall(r"^   (http://127\.0\.0\.1:\d+/api/files/\S+)$", said, re.MULTILINE)
+    assert len(pictures) == 4
+    assert max(len(each) for each in pictures) < 100
     shown = comfyfleet("runs", "show", run_id, "--json").json
     worst, best = sorted(shown["candidates"], key=lambda each: float(each["elo"]))
     assert "must be from 1 to 3" in comfyfleet("runs", "approve", run_id, "9", code=2).err

@@ -16,6 +16,7 @@ import pytest
 
 from comfyfleet.api import objects
 from comfyfleet.kernel.errors import AlreadyExists, NotFound, StorageUnavailable, UploadMismatch
+from comfyfleet.kernel.origin import answer_to
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage.backends.folder import LEFTOVER_AGE_S
 from comfyfleet.storage.backends.grants import PutGrant
@@ -326,3 +327,14 @@ async def test_a_folder_that_cannot_be_written_fails_the_check(tmp_path: Path) -
     with pytest.raises(StorageUnavailable) as refused:
         await LocalStore(tmp_path / "file" / "store", Secret("a key for tests")).check()
     assert refused.value.facts["problem"].startswith("the object folder: ")
+
+
+async def test_urls_are_whole_for_who_asks_by_http_and_as_configured_where_an_address_is(
+    folder: Path, key: ObjectKey
+) -> None:
+    free, fixed = LocalStore(folder, Secret("a key")), LocalStore(folder, Secret("a key"), "https://fleet.example.com/")
+    answer_to("http", "127.0.0.1:8700", is_page=False)
+    for store, start in ((free, "http://127.0.0.1:8700/objects/"), (fixed, "https://fleet.example.com/objects/")):
+        assert store.presign_get(key, media_type=BINARY, expires_s=60).url.startswith(start)
+    answer_to("http", "127.0.0.1:8700", is_page=True)
+    assert free.presign_get(key, media_type=BINARY, expires_s=60).url.startswith("/objects/")

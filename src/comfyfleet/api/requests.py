@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from comfyfleet.api.errors import OWN_WORDS, error_response
 from comfyfleet.kernel.ids import new_id
+from comfyfleet.kernel.origin import answer_to
 
 log = structlog.get_logger()
 
@@ -34,7 +35,9 @@ class RequestContext:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        given = Headers(scope=scope).get("x-request-id", "")
+        headers_in = Headers(scope=scope)
+        answer_to(scope["scheme"], headers_in.get("host", ""), is_page="sec-fetch-site" in headers_in)
+        given = headers_in.get("x-request-id", "")
         request_id = given if REQUEST_ID.fullmatch(given) else str(new_id())
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)

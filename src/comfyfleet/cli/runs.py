@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from comfyfleet.cli.browser import open_in_browser
 from comfyfleet.cli.jobs import ROWS_MAX, Url, a_client
 from comfyfleet.cli.jobs_run import require_folder
 from comfyfleet.cli.late import Late
@@ -190,6 +191,7 @@ def vote(
     step: StepArgument,
     winner: Annotated[str | None, typer.Option(help="Id of the better one; with --loser.")] = None,
     loser: Annotated[str | None, typer.Option(help="Id of the other.")] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page with the pictures, at a terminal.")] = True,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
@@ -204,7 +206,16 @@ def vote(
         elif as_json:
             print_json([plain(each) for each in client.runs.pair(run_id, step - 1)])
         else:
+            _show_page(client, run_id, step, opens=browser and console.is_terminal)
             _compare(client, run_id, step - 1)
+
+
+def _show_page(client: Client, run_id: str, step: int, *, opens: bool) -> None:
+    """Where both pictures stand side by side, and can be voted on as well."""
+    address = client.address_of(f"/runs/{run_id}/vote?step={step}")
+    opened = opens and open_in_browser(address)
+    console.print(f"See them side by side{' (opened)' if opened else ''}:", markup=False)
+    console.print(f"   {address}", markup=False, soft_wrap=True)
 
 
 def _compare(client: Client, run_id: str, position: int) -> None:
@@ -235,14 +246,12 @@ def _next_pair(client: Client, run_id: str, position: int, skipped: set[frozense
 def _show(client: Client, letter: str, candidate: Candidate) -> None:
     votes = f"{candidate.votes} vote{'s' if candidate.votes != 1 else ''}"
     console.print(f"[bold]{letter}[/]  Elo {candidate.elo:.0f}, {votes}  {candidate.id}", soft_wrap=True)
-    address = client.address_of(candidate.url) if candidate.url else None
-    if address is None:
+    if candidate.url is None:
         console.print("   its picture is gone")
-    elif console.is_terminal:
-        # A signed address is longer than a line: here it is a word to click on.
-        console.print(f"   [link={address}]its picture[/link]", soft_wrap=True)
-    else:
-        console.print(f"   {address}", markup=False, soft_wrap=True)
+        return
+    # A signed address is longer than a line. The small one is short; it opens where its reader is logged in.
+    address = client.address_of(candidate.thumb_url or candidate.url)
+    console.print(f"   {address}", markup=False, soft_wrap=True)
 
 
 @app.command("reject")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,42 +15,46 @@ from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
 if TYPE_CHECKING:
-    from comfyfleet import audit, ledger, tenants
+    from comfyfleet import audit, jobs, ledger, tenants
     from comfyfleet.house import House
-    from comfyfleet.ledger import Receipt, Transaction, Wallet
+    from comfyfleet.ledger import Receipt, Wallet
     from comfyfleet.tenants import Tenant, User
 else:
     audit = Late("comfyfleet.audit")
+    jobs = Late("comfyfleet.jobs")
     ledger = Late("comfyfleet.ledger")
     tenants = Late("comfyfleet.tenants")
 
 app = typer.Typer()
 
 COLUMNS: Columns = {
-    "at": lambda each: f"{each.created_at:%Y-%m-%d %H:%M}",
-    "type": lambda each: each.type,
-    "amount": lambda each: each.amount,
-    "job": lambda each: each.job_id,
-    "payment": lambda each: each.provider_transaction_id,
+    "at": lambda each: each["created_at"][:16].replace("T", " "),
+    "what": lambda each: each["effect"] or ("a job" if each["job_id"] else "payment"),
+    "state": lambda each: each["state"],
+    "tokens": lambda each: f"{each['amount']:+}" if each["amount"] else "0",
+    "balance": lambda each: each["balance_after"],
+    "job or payment": lambda each: each["job_id"] or each["provider_transaction_id"],
 }
 Email = Annotated[str, typer.Argument(help="Email of the wallet's user.")]
 
 
 @app.command("show")
 def show(email: Email, as_json: AsJson = False) -> None:
-    """The balance and the newest hundred transactions."""
+    """The balance, and the newest hundred payments and jobs: one row each, with the balance after it."""
 
-    async def work(house: House) -> tuple[Wallet, list[Transaction]]:
+    async def work(house: House) -> tuple[Wallet, list[dict[str, Any]]]:
         tenant, user = await _owner(house, email)
         async with house.tenant_tx(tenant, read_only=True) as tx:
-            page = await ledger.list_transactions(tx, user.id, PageRequest(rows=PAGE_ROWS_MAX))
-            return await ledger.get_wallet(tx, user.id), page.rows
+            page = await ledger.list_entries(tx, user.id, PageRequest(rows=PAGE_ROWS_MAX))
+            effects = await jobs.effects_of(tx, {each.job_id for each in page.rows if each.job_id is not None})
+            rows = [{**plain(each), "effect": effects.get(each.job_id) if each.job_id else None} for each in page.rows]
+            return await ledger.get_wallet(tx, user.id), rows
 
-    wallet, transactions = in_house(work)
+    wallet, entries = in_house(work)
     if as_json:
-        print_json([plain(each) for each in transactions])
+        print_json(entries)
     else:
-        print_table(f"{email}: {wallet.balance} tokens", transactions, COLUMNS)
+        print_table(f"{email}: {wallet.balance} tokens", entries, COLUMNS)
 
 
 @app.command("credit")

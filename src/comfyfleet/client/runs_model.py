@@ -110,6 +110,7 @@ class Candidate:
     parent_id: str | None = None
     image_index: int = 0
     url: str | None = field(default=None, repr=False)
+    thumb_url: str | None = None
     seed: int | None = None
     is_passed: bool = True
     votes: int = 0

@@ -8,7 +8,16 @@ from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
 from comfyfleet.jobs.model import Job, JobFile, JobRules, NewJob, Submission
 from comfyfleet.jobs.order import Order, Wish, digest_request, open_input, prepare_order
 from comfyfleet.jobs.place import Placed, find_ordered, place_order
-from comfyfleet.jobs.read import get_job, list_jobs, list_outputs, read_job, read_payload, read_whole, require_unused
+from comfyfleet.jobs.read import (
+    effects_of,
+    get_job,
+    list_jobs,
+    list_outputs,
+    read_job,
+    read_payload,
+    read_whole,
+    require_unused,
+)
 from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
 from comfyfleet.jobs.remove import delete_job
 from comfyfleet.jobs.retry import find_retried, retry_job, retry_order
@@ -36,6 +45,7 @@ __all__ = [
     "delete_job",
     "digest_request",
     "drop_loose",
+    "effects_of",
     "erase_leftovers",
     "expire_jobs",
     "find_ordered",

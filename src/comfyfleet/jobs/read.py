@@ -1,7 +1,7 @@
 """Look jobs up. Another user's is not there."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from comfyfleet import ledger
@@ -78,3 +78,8 @@ async def require_unused(tx: TenantTx, file_ids: Sequence[FileId], user_id: User
     row = await tx.maybe(sql.active_with_file(list(file_ids), user_id)) if file_ids else None
     if row is not None:
         raise FileInUse(row.id)
+
+
+async def effects_of(tx: TenantTx, job_ids: Collection[JobId]) -> dict[JobId, str | None]:
+    """By its slug, what each was a job of; also of those that were thrown away."""
+    return {row.id: row.effect_slug for row in await tx.all(sql.effects_of(sorted(job_ids)))} if job_ids else {}

@@ -132,6 +132,10 @@ def job_page(
     return page.order_by(j.c.id.desc()).limit(rows + 1)
 
 
+def effects_of(job_ids: list[JobId]) -> sa.Select[Any]:
+    return sa.select(j.c.id, j.c.effect_slug).where(j.c.tenant_id == BOUND_TENANT, j.c.id.in_(job_ids))
+
+
 def request_cancel(job_id: JobId) -> sa.Update:
     """When it was first asked for."""
     return (

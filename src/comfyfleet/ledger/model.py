@@ -54,6 +54,41 @@ class Transaction:
         )
 
 
+class EntryState(StrEnum):
+    """What became of the tokens of one row of the statement."""
+
+    ADDED = "added"
+    RESERVED = "reserved"
+    SPENT = "spent"
+    REFUNDED = "refunded"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One payment, or one job with its reservation and its end in one row.
+
+    `price`: what was reserved. `amount`: what it changes the balance by, as things stand: a refunded job nothing.
+    `balance_after`: the sum of this row and all older ones; the newest row's is the balance.
+    """
+
+    id: TransactionId
+    state: EntryState
+    amount: Tokens
+    price: Tokens
+    balance_after: Tokens
+    job_id: JobId | None
+    provider_transaction_id: str | None
+    created_at: datetime
+    ended_at: datetime | None
+
+
+ENDED_AS = {
+    None: EntryState.RESERVED,
+    TransactionType.JOB_CONSUME: EntryState.SPENT,
+    TransactionType.JOB_REFUND: EntryState.REFUNDED,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What a ledger verb did. `replayed`: it had been done before, and this time nothing moved."""

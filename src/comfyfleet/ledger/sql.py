@@ -145,3 +145,61 @@ def transaction_page(user_id: UserId, *, after: UUID | None, rows: int) -> sa.Se
         .limit(rows + 1)
     )
     return page.where(t.c.id < after) if after else page
+
+
+BEGINNINGS = (TransactionType.PAYMENT_CREDIT, TransactionType.JOB_RESERVE)
+ENDINGS = (TransactionType.JOB_CONSUME, TransactionType.JOB_REFUND)
+
+
+def entry_page(user_id: UserId, *, after: UUID | None, rows: int) -> sa.Select[Any]:
+    """Payments and reservations, each with its end. `newer`: what the rows before this page change the balance by; in
+    one statement with the balance, so that both are of one instant."""
+    begin, end = t.alias("begin"), _endings()
+    page = (
+        sa.select(
+            *begin.c,
+            end.c.type.label("end_type"),
+            end.c.amount.label("end_amount"),
+            end.c.created_at.label("ended_at"),
+            w.c.balance,
+            (_newer(after) if after else sa.literal(0, sa.BigInteger())).label("newer"),
+        )
+        .join(w, w.c.id == begin.c.wallet_id)
+        .outerjoin(end, _ends(begin, end))
+        .where(
+            begin.c.tenant_id == BOUND_TENANT,
+            w.c.tenant_id == BOUND_TENANT,
+            w.c.user_id == user_id,
+            begin.c.type.in_(BEGINNINGS),
+        )
+        .order_by(begin.c.id.desc())
+        .limit(rows + 1)
+    )
+    return page.where(begin.c.id < after) if after else page
+
+
+def _newer(after: UUID) -> sa.ScalarSelect[Any]:
+    begin, end = t.alias("newer_begin"), _endings()
+    amount = sa.func.sum(begin.c.amount + sa.func.coalesce(end.c.amount, 0))
+    return (
+        sa.select(sa.cast(sa.func.coalesce(amount, 0), sa.BigInteger()))
+        .select_from(begin.outerjoin(end, _ends(begin, end)))
+        .where(
+            begin.c.tenant_id == BOUND_TENANT,
+            w.c.tenant_id == BOUND_TENANT,
+            begin.c.wallet_id == w.c.id,
+            begin.c.type.in_(BEGINNINGS),
+            begin.c.id >= after,
+        )
+        .correlate(w)
+        .scalar_subquery()
+    )
+
+
+def _endings() -> sa.Subquery:
+    found = sa.select(t.c.job_id, t.c.type, t.c.amount, t.c.created_at)
+    return found.where(t.c.tenant_id == BOUND_TENANT, t.c.type.in_(ENDINGS)).subquery()
+
+
+def _ends(begin: Any, end: Any) -> sa.ColumnElement[bool]:
+    return sa.and_(end.c.job_id == begin.c.job_id, begin.c.type == TransactionType.JOB_RESERVE)

@@ -11,7 +11,7 @@ from comfyfleet.api.operator.timeline import FleetWatch
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.bootstrap import build_options
 from comfyfleet.dispatch import FailureClass, Grant, Report
-from comfyfleet.dispatch.waiting import NO_WORKER
+from comfyfleet.dispatch.waiting import NO_WORKER, NONE_FIT
 from comfyfleet.fleet import Registration
 from comfyfleet.settings import Settings
 from tests.api.conftest import WEBHOOK_SECRET
@@ -61,6 +61,16 @@ async def test_where_no_worker_takes_work_what_waits_has_a_reason_at_once(
         await depot.ask("POST", f"/workers/i-1/{deed}")
         reasons += [each["waits_because"] for each in (await depot.ask("GET", "/overview"))["workflows"]]
     assert reasons == [None, NO_WORKER, None]
+
+
+async def test_what_no_worker_has_all_for_is_told_at_once(depot: Depot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker is there and takes work; it lacks what this workflow needs, or may not run it."""
+    monkeypatch.setattr(overview, "HOLDS_S", -1.0)
+    await depot.register(capabilities={"vram_gb": 8, "node_classes": ["SaveImage"], "weights": []})
+    await depot.enqueue()
+    [workflow] = (await depot.ask("GET", "/overview"))["workflows"]
+    assert (workflow["queued"], workflow["waits_because"]) == (1, NONE_FIT)
+    assert (await depot.ask("GET", "/overview"))["worker_counts"] == {"approved": 1}
 
 
 async def test_nobody_and_nothing_is_an_overview_too(depot: Depot) -> None:

@@ -257,3 +257,46 @@ async def test_many_are_reserved_for_at_once_or_none_is(house: House) -> None:
             await ledger.reserve_each(tx, member.user.id, {a_job_id(): Tokens(2), a_job_id(): Tokens(2)})
     assert refused.value.facts == {"required_tokens": 4, "available_tokens": 3}
     assert await balance(house, member.tenant, member.user) == 3
+
+
+async def test_the_statement_has_one_row_a_job_and_the_balance_after_each(house: House, member: Member) -> None:
+    """Pages of each size tell the same; a refund that comes late changes its job's row and all after it."""
+    spent, refunded, open_job = a_job_id(), a_job_id(), a_job_id()
+    async with house.tenant_tx(member.tenant) as tx:
+        for job, price in ((refunded, 30), (spent, 20)):
+            await ledger.reserve_tokens(tx, member.user.id, Tokens(price), job_id=job)
+        await ledger.credit_wallet(tx, member.user.id, Tokens(7), provider_transaction_id="shop-2")
+        await ledger.reserve_tokens(tx, member.user.id, Tokens(5), job_id=open_job)
+        before = (await ledger.list_entries(tx, member.user.id, PageRequest(rows=10))).rows
+        await ledger.consume_tokens(tx, spent)
+        await ledger.refund_tokens(tx, refunded)
+    told = [(each.state.value, each.amount, each.price, each.balance_after, each.job_id) for each in before]
+    assert [each[:4] for each in told][:2] == [("reserved", -5, 5, 52), ("added", 7, 0, 57)]
+    for rows in (1, 2, 3, 10):
+        entries: list[ledger.Entry] = []
+        request = PageRequest(rows=rows)
+        async with house.tenant_tx(member.tenant, read_only=True) as tx:
+            while True:
+                page = await ledger.list_entries(tx, member.user.id, request)
+                entries += page.rows
+                if page.next_cursor is None:
+                    break
+                request = PageRequest.parse(rows=rows, cursor=page.next_cursor)
+        told = [(each.state.value, each.amount, each.price, each.balance_after, each.job_id) for each in entries]
+        assert told == [
+            ("reserved", -5, 5, 82, open_job),
+            ("added", 7, 0, 87, None),
+            ("spent", -20, 20, 80, spent),
+            ("refunded", 0, 30, 100, refunded),
+            ("added", 100, 0, 100, None),
+        ]
+        assert entries[0].balance_after == await _balance(house, member)
+        assert [each.ended_at is not None for each in entries] == [False, False, True, True, False]
+
+
+async def test_a_statement_holds_its_own_users_rows_only(house: House, member: Member) -> None:
+    other = await a_member(house, tokens=3)
+    async with house.tenant_tx(other.tenant, read_only=True) as tx:
+        rows = (await ledger.list_entries(tx, other.user.id, PageRequest(rows=10))).rows
+        assert [(each.amount, each.balance_after) for each in rows] == [(3, 3)]
+        assert (await ledger.list_entries(tx, member.user.id, PageRequest(rows=10))).rows == []

@@ -65,9 +65,11 @@ def test_what_is_not_taken_is_refused_whatever_it_was_announced_as(name: str) ->
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("HTML", "HTML"), ("SVG", "SVG"), ("SVG behind XML", "SVG"), ("PDF", "pdf"), ("nothing", "nothing")]
-    + [("ZIP", "zip"), ("EXE", "program"), ("HEIC", "image/heic"), ("AVIF", "image/avif"), ("a sound", "audio/wav")]
-    + [("a playlist", "playlist"), ("a script", "script"), ("nonsense", "something unknown")],
+    [
+        *(("HTML", "HTML"), ("SVG", "SVG"), ("SVG behind XML", "SVG"), ("PDF", "pdf"), ("nothing", "nothing")),
+        *(("ZIP", "zip"), ("EXE", "program"), ("HEIC", "image/heic"), ("AVIF", "image/avif"), ("a sound", "audio/wav")),
+        *(("a playlist", "playlist"), ("a script", "script"), ("nonsense", "something unknown")),
+    ],
 )
 def test_a_refusal_says_what_came_instead(name: str, said: str) -> None:
     assert said in describe(STRANGERS[name])

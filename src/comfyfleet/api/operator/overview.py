@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -19,11 +20,11 @@ from comfyfleet.api.policy import TheHouse
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import figures, timeline
 from comfyfleet.dispatch.figures import Ends, Waiting, busy_shares
-from comfyfleet.dispatch.waiting import NO_WORKER
+from comfyfleet.dispatch.waiting import NO_WORKER, NONE_FIT
 from comfyfleet.fleet import ListedWorker, WorkerStatus
 from comfyfleet.fleet.lifecycle import LIVE
 from comfyfleet.house import House
-from comfyfleet.kernel.ids import TenantId, WorkerId
+from comfyfleet.kernel.ids import TenantId, WorkerId, WorkflowId
 
 router = APIRouter(prefix="/overview")
 
@@ -132,7 +133,7 @@ class Overviews:
                 at=await timeline.time_now(tx),
                 status=readiness.status,
                 parts=readiness.parts,
-                workflows=await _workflows(tx, queue, anybody=bool(counts.get(WorkerStatus.APPROVED))),
+                workflows=await _workflows(tx, queue),
                 tenants=await _tenants(tx, queue.tenants),
                 delayed=queue.delayed,
                 delayed_is_at_least=queue.delayed_is_at_least,
@@ -171,11 +172,11 @@ async def get_overview(request: Request, house: TheHouse) -> OverviewView:
     return await overviews.read(house, request.app.state.readings)
 
 
-async def _workflows(tx: ControlTx, queue: figures.QueueFigures, *, anybody: bool) -> list[WorkflowFiguresView]:
+async def _workflows(tx: ControlTx, queue: figures.QueueFigures) -> list[WorkflowFiguresView]:
     ids = {*queue.waiting, *queue.running}
     slugs, nobody = await workflows.slugs_of(tx, ids), Waiting()
-    # Users are told after a minute. Where no worker takes any work, whoever runs the place is told at once.
-    reasons = queue.reasons if anybody else dict.fromkeys(queue.waiting, NO_WORKER) | queue.reasons
+    # Users are told after a minute. Where no worker can take it, whoever runs the place is told at once.
+    reasons = await _stuck(tx, queue.waiting) | queue.reasons
     views = [
         WorkflowFiguresView(
             workflow=slugs.get(each),
@@ -186,6 +187,14 @@ async def _workflows(tx: ControlTx, queue: figures.QueueFigures, *, anybody: boo
         for each in ids
     ]
     return sorted(views, key=lambda view: (-view.queued, -view.running, view.workflow or ""))
+
+
+async def _stuck(tx: ControlTx, waiting: Iterable[WorkflowId]) -> dict[WorkflowId, str]:
+    """Workflows whose jobs wait for a worker that is not there, or that lacks what they need."""
+    candidates = await fleet.find_candidates(tx, sorted(waiting))
+    able = {workflow for (workflow, _), each in candidates.items() if each.able}
+    lacking = {workflow for (workflow, _), each in candidates.items() if each.lacking}
+    return {each: NONE_FIT if each in lacking else NO_WORKER for each in waiting if each not in able}
 
 
 async def _tenants(tx: ControlTx, found: dict[TenantId, Waiting]) -> list[TenantFiguresView]:

@@ -14,6 +14,7 @@ from comfyfleet.api.options import ApiOptions
 from comfyfleet.api.policy import TenantCaller, TenantViewer, TheHouse, TheOptions, home_of
 from comfyfleet.api.tenant.intake import Intake, take_in_file
 from comfyfleet.kernel.ids import FileId
+from comfyfleet.kernel.origin import absolute
 from comfyfleet.kernel.page import PageRequest
 from comfyfleet.media.model import POSTER_TYPE
 from comfyfleet.storage import Announced, File, FileStatus, ObjectStore, SignedRequest, SingleUpload, UploadedPart
@@ -206,7 +207,7 @@ async def delete_file(file_id: FileId, caller: Writer, house: TheHouse) -> None:
 def thumb_url(file: File | None) -> str | None:
     """Always the same for the same file, so that browsers keep what they fetched."""
     is_there = file is not None and file.status is FileStatus.STORED and storage.may_have_thumb(file)
-    return f"/api/files/{file.id}/thumb" if file is not None and is_there else None
+    return absolute(f"/api/files/{file.id}/thumb") if file is not None and is_there else None
 
 
 async def sign_upload(store: ObjectStore, file: File, options: ApiOptions) -> Announced:

@@ -13,6 +13,7 @@ from comfyfleet.api.policy import TenantCaller, TheHouse, home_of
 from comfyfleet.jobs import JobStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.kernel.ids import CandidateId, FileId, JobId, RunId
+from comfyfleet.kernel.origin import absolute
 from comfyfleet.kernel.page import PageRequest, cursor_at
 from comfyfleet.live.model import JobState
 from comfyfleet.media.model import FAMILIES
@@ -61,7 +62,7 @@ class LeafView(View):
     def of(cls, leaf: Leaf) -> Self:
         candidate = leaf.candidate
         own = {each: getattr(candidate, each) for each in cls.model_fields if hasattr(candidate, each)}
-        thumb = f"/api/files/{candidate.file_id}/thumb" if leaf.media_type in FAMILIES else None
+        thumb = absolute(f"/api/files/{candidate.file_id}/thumb") if leaf.media_type in FAMILIES else None
         scores = {name: value for name, value in (candidate.scores or {}).items() if name in SHOWN_SCORES}
         return cls.model_validate({**own, "scores": scores, "thumb_url": thumb})
 

@@ -51,7 +51,8 @@ class Neighbours:
         return await self._engine.url() if self._engine is not None else None
 
     def move_in(self, house: House, furnished: Furnished, comfyui: str | None, asked: Asked) -> None:
-        """When the control plane listens. `asked`: what the server said of its nodes. An engine that is slow to start gets its worker when it is there."""
+        """When the control plane listens. `asked`: what the server said of its nodes. An engine that is slow to start
+        gets its worker when it is there."""
         if comfyui is not None:
             self._move_in(house, furnished, comfyui, asked)
         elif self._engine is not None:

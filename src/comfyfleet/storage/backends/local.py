@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 
 from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, StorageFull, StorageUnavailable, UploadMismatch
+from comfyfleet.kernel.origin import absolute
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage.backends.folder import Folder, Incoming
 from comfyfleet.storage.backends.grants import GetGrant, Grant, GrantSigner, PartGrant, PutGrant
@@ -39,7 +40,7 @@ T = TypeVar("T")
 
 
 class LocalStore:
-    """`base_url` is what stands before `/objects/…`; empty makes relative URLs."""
+    """`base_url` is what stands before `/objects/…`; empty: where the request came to, or nothing outside of one."""
 
     disk: Literal["local"] = "local"
 
@@ -174,7 +175,8 @@ class LocalStore:
                 await self._run(incoming.discard)
 
     def _url(self, grant: Grant) -> str:
-        return f"{self._base_url}/objects/{self._signer.sign(grant)}"
+        path = f"/objects/{self._signer.sign(grant)}"
+        return f"{self._base_url}{path}" if self._base_url else absolute(path)
 
     async def _run(self, step: Callable[[], T], *, limiter: anyio.CapacityLimiter | None = None) -> T:
         # A probe may be left behind: whoever asks has a time-out. A write must be waited for, or it would go on unseen.

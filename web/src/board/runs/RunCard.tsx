@@ -1,4 +1,4 @@
-import { Group, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { getRanking, type RunView } from "@/client";
@@ -22,10 +22,10 @@ export function RunCard({ run }: { run: RunView }) {
           </Group>
           <Best run={run} />
           <Text size="sm" className="quiet">{standing(run)}</Text>
-          <SimpleGrid cols={{ base: 2, xs: 3 }} spacing="sm">
+          <div className={classes.meters}>
             <RunProgress run={run} />
             <BudgetMeters run={run} />
-          </SimpleGrid>
+          </div>
           <Text size="xs" className="quiet">{run.pipeline} {run.pipeline_version} · <Ago at={run.created_at} /></Text>
         </Stack>
       </Link>

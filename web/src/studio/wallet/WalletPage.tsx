@@ -2,8 +2,8 @@ import { Anchor, Button, Group, Stack, Table, Text, Title } from "@mantine/core"
 import { IconCoin, IconReceipt } from "@tabler/icons-react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { TransactionView } from "@/client";
-import { getTransactionsInfiniteOptions } from "@/client/@tanstack/react-query.gen";
+import type { EntryView } from "@/client";
+import { getEntriesInfiniteOptions } from "@/client/@tanstack/react-query.gen";
 import { Ago } from "@/parts/Ago";
 import { EmptyState } from "@/parts/EmptyState";
 import { NotYet } from "@/parts/NotYet";
@@ -13,11 +13,11 @@ import { useInstallation } from "../installation";
 import { useFreshWallet, useWallet } from "./useWallet";
 import classes from "./WalletPage.module.css";
 
-const WORDS: Record<TransactionView["type"], string> = {
-  PAYMENT_CREDIT: "Tokens added",
-  JOB_RESERVE: "Set aside for a job",
-  JOB_CONSUME: "Spent: the job is done",
-  JOB_REFUND: "Given back",
+const WORDS: Record<EntryView["state"], string> = {
+  added: "Tokens added",
+  reserved: "set aside while it runs",
+  spent: "spent",
+  refunded: "given back",
 };
 
 export function WalletPage() {
@@ -45,13 +45,13 @@ export function WalletPage() {
 
 function Ledger() {
   const ledger = useInfiniteQuery({
-    ...getTransactionsInfiniteOptions({ query: { limit: 50 } }),
+    ...getEntriesInfiniteOptions({ query: { limit: 50 } }),
     ...useFreshWallet(),
     initialPageParam: {},
     getNextPageParam: (page) => (page.next_cursor ? { query: { cursor: page.next_cursor } } : undefined),
   });
   if (!ledger.data) return <NotYet of={ledger} h={300} />;
-  const rows = ledger.data.pages.flatMap((page) => page.transactions);
+  const rows = ledger.data.pages.flatMap((page) => page.entries);
   if (rows.length === 0) return <EmptyState icon={IconReceipt} title="Nothing has moved yet" />;
   return (
     <>
@@ -59,7 +59,7 @@ function Ledger() {
       <div className={`surface ${classes.ledger}`}>
         <Table verticalSpacing="sm" horizontalSpacing="md" aria-label="Ledger">
           <Table.Thead>
-            <Table.Tr><Table.Th>What</Table.Th><Table.Th ta="right">Tokens</Table.Th><Table.Th ta="right" visibleFrom="xs">When</Table.Th></Table.Tr>
+            <Table.Tr><Table.Th>What</Table.Th><Table.Th ta="right">Tokens</Table.Th><Table.Th ta="right">Balance</Table.Th><Table.Th ta="right" visibleFrom="xs">When</Table.Th></Table.Tr>
           </Table.Thead>
           <Table.Tbody>{rows.map((row) => <Row key={row.id} row={row} />)}</Table.Tbody>
         </Table>
@@ -73,16 +73,23 @@ function Ledger() {
   );
 }
 
-function Row({ row }: { row: TransactionView }) {
+function Row({ row }: { row: EntryView }) {
+  const aside = row.state === "refunded" ? ` (${row.price.toLocaleString("en")})` : "";
   return (
     <Table.Tr>
       <Table.Td>
-        {row.job_id ? <Anchor size="sm" component={Link} to={`/jobs/${row.job_id}`}>{WORDS[row.type]}</Anchor> : <Text size="sm">{WORDS[row.type]}</Text>}
+        {row.job_id ? (
+          <>
+            <Anchor size="sm" component={Link} to={`/jobs/${row.job_id}`}>{row.effect ?? "A job"}</Anchor>
+            <Text size="xs" className="quiet">{WORDS[row.state]}{aside}</Text>
+          </>
+        ) : <Text size="sm">{WORDS[row.state]}</Text>}
         <Text size="xs" className="quiet" hiddenFrom="xs"><Ago at={row.created_at} /></Text>
       </Table.Td>
       <Table.Td ta="right" className="numbers" c={row.amount > 0 ? "light-dark(#2b6a30, #8ce99a)" : undefined}>
         {row.amount === 0 ? "0" : `${row.amount > 0 ? "+" : "−"}${Math.abs(row.amount).toLocaleString("en")}`}
       </Table.Td>
+      <Table.Td ta="right" className="numbers">{row.balance_after.toLocaleString("en")}</Table.Td>
       <Table.Td ta="right" visibleFrom="xs"><Text size="sm" className="quiet"><Ago at={row.created_at} /></Text></Table.Td>
     </Table.Tr>
   );

@@ -1,7 +1,7 @@
 /** The wallet and its ledger are read together: whoever sees one move looks for the other. */
 import { useQuery, type QueryClient } from "@tanstack/react-query";
 import { usePolling } from "@/app/live";
-import { getTransactionsQueryKey, getWalletOptions, getWalletQueryKey } from "@/client/@tanstack/react-query.gen";
+import { getEntriesQueryKey, getWalletOptions, getWalletQueryKey } from "@/client/@tanstack/react-query.gen";
 
 export function useWallet() {
   return useQuery({ ...getWalletOptions(), ...useFreshWallet() });
@@ -13,5 +13,5 @@ export function useFreshWallet() {
 }
 
 export function walletMoved(queries: QueryClient): Promise<unknown> {
-  return Promise.all([getWalletQueryKey(), getTransactionsQueryKey()].map((queryKey) => queries.invalidateQueries({ queryKey })));
+  return Promise.all([getWalletQueryKey(), getEntriesQueryKey()].map((queryKey) => queries.invalidateQueries({ queryKey })));
 }
