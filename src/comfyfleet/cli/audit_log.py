@@ -89,7 +89,7 @@ def verify(as_json: AsJson = False) -> None:
         raise typer.Exit(UNCHECKED)
 
 
-@app.command("alarms")
+@app.command("list-alarms")
 def alarms(as_json: AsJson = False) -> None:
     """Chains that do not hold, and that nobody has acknowledged: while there are any, credits are stopped."""
 

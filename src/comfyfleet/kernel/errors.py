@@ -426,7 +426,7 @@ class CreditsStopped(Unavailable):
     code = "credits_stopped"
     text = (
         "Credits are stopped: an audit chain does not hold. An operator looks at it and acknowledges it: "
-        "comfyfleet audit-log alarms"
+        "comfyfleet audit-log list-alarms"
     )
 
 
