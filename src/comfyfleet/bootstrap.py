@@ -45,6 +45,8 @@ DESK_CONNECTIONS = 8
 # Twice what `desk.presence` lags behind: a live worker is never taken for a silent one.
 NAME_HELD_S_MIN = 10.0
 DAY_S = 86_400.0
+# Read and written by its owner only.
+PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 DURABLE = ("fsync", "synchronous_commit")
 
 log = structlog.get_logger()
@@ -64,6 +66,7 @@ def build_house(
         if not makes_home and not settings.home.exists() and settings.database_url is None:
             raise NoHome("home", settings.home.resolve())
         make_private_folder(settings.home)
+        make_private_databases(settings)
     signing_key = _signing_key(settings)
     pools = settings.pool_urls()
 
@@ -328,10 +331,23 @@ def make_private_folder(path: Path) -> None:
         raise SettingsError([f"home: cannot make {path} ({problem.strerror})"]) from None
 
 
+def make_private_databases(settings: Settings) -> None:
+    """For a home that others may look into. SQLite gives its journals the mode of their database."""
+    inside = f"sqlite:///{settings.home}/"
+    for url in (settings.central_url(), *settings.pool_urls().values()):
+        if url.startswith(inside):
+            path = settings.home / url.removeprefix(inside)
+            with suppress(FileNotFoundError):  # a folder that is missing is reported when the database is opened
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
+            for each in (path, *path.parent.glob(f"{path.name}-*")):
+                with suppress(OSError):  # another owner's, or just gone
+                    each.chmod(PRIVATE)
+
+
 def write_private_file(path: Path, text: str, *, only_if_absent: bool = False) -> None:
     """Never readable by others, not even for a moment; of two who make it at once, the first one's stays."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE), "w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

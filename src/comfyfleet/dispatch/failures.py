@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+# What a dispatch says of itself when no other worker is worth a try, to operators and programs.
+FAILED_EVERYWHERE = "workflow_failed_everywhere"
+
 
 class FailureClass(StrEnum):
     """The closed list. Programs and people match on these words."""

@@ -9,7 +9,7 @@ from msgspec.json import encode
 from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch, ordered_batch
 from comfyfleet.dispatch import blocks, everywhere, sql
-from comfyfleet.dispatch.failures import POLICIES, FailureClass
+from comfyfleet.dispatch.failures import FAILED_EVERYWHERE, POLICIES, FailureClass
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
 from comfyfleet.dispatch.model import Dispatch, Ended, LeaseProof, QueueRules, Started
@@ -73,7 +73,7 @@ async def fail_dispatch(
     found = await find_dispatch(tx, proof.dispatch_id)
     again = found is not None and POLICIES[failure].retried and not found.exhausted
     if again and eligible is not None and await _failed_everywhere(tx, found, failure, eligible):
-        again, report = False, replace(report, error=f"{everywhere.REASON}: {report.error or failure.value}")
+        again, report = False, replace(report, error=f"{FAILED_EVERYWHERE}: {report.error or failure.value}")
     row = await _try_again(tx, report, found, chance) if again else await _finish(tx, report, failure)
     rows = [row] if row is not None else []
     ended = await close_attempts(tx, rows, {proof.dispatch_id: report}, reason=failure.value)

@@ -95,7 +95,8 @@ async def read_owners(tx: TenantTx, settlements: Sequence[Settlement]) -> dict[J
 
 
 def _made(settlement: Settlement) -> list[MadeFile]:
-    """Every object that the worker named, each found in the store before it was believed. The first is the result."""
+    """Every object that the worker named, each found in the store before it was believed. The first is the result.
+    The worker's hash of it is not taken over: nobody has checked it, and workers refuse inputs whose hash is wrong."""
     detail = settlement.detail
     attempt: dict[str, Any] = {"job_id": str(settlement.dispatch_id), "attempt": detail.get("epoch")}
     known = {"prompt_id": settlement.provider_job_id, "worker": detail.get("worker")}
@@ -107,7 +108,6 @@ def _made(settlement: Settlement) -> list[MadeFile]:
             name=output["name"],
             media_type=output["mime_type"],
             size_bytes=output["size"],
-            sha256=output.get("sha256"),
             metadata={**output.get("metadata", {}), **attempt},
         )
         for output in detail.get("outputs", [])

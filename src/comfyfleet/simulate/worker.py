@@ -8,7 +8,6 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
@@ -208,8 +207,7 @@ class SimulatedWorker:
 
     async def _upload(self, held: Held) -> wire.Output | None:
         """None: the lease was lost."""
-        digest = sha256(self.output).hexdigest()
-        wanted = wire.WantedOutput(name=OUTPUT_NAME, mime_type=OUTPUT_TYPE, size=len(self.output), sha256=digest)
+        wanted = wire.WantedOutput(name=OUTPUT_NAME, mime_type=OUTPUT_TYPE, size=len(self.output))
         said = wire.Outputs(
             worker_id=self.name,
             dispatch_id=held.job.dispatch_id,
@@ -225,9 +223,7 @@ class SimulatedWorker:
         signed = {name: value for name, value in place.output_headers.items() if name.lower() != "content-length"}
         headers = "".join(f"{name}: {value}\r\n" for name, value in signed.items())
         await self._put(place.output_url, headers)
-        return wire.Output(
-            path=place.path, name=OUTPUT_NAME, mime_type=OUTPUT_TYPE, size=len(self.output), sha256=digest
-        )
+        return wire.Output(path=place.path, name=OUTPUT_NAME, mime_type=OUTPUT_TYPE, size=len(self.output))
 
     async def _put(self, url: str, headers: str) -> None:
         if url.startswith("/"):

@@ -37,13 +37,12 @@ def made_file(
     name: str,
     media_type: str,
     size_bytes: int,
-    sha256: str | None,
     metadata: dict[str, Any] | None = None,
 ) -> MadeFile:
     """An object that a worker made, found in the store before. What it is called is the worker's word, so that is made
     harmless, not refused: a result must not be lost for its name."""
     kind = clean_media_type(media_type)
-    return MadeFile(FileId(new_id()), clean_name(name), disk, key, kind, size_bytes, sha256, metadata or {})
+    return MadeFile(FileId(new_id()), clean_name(name), disk, key, kind, size_bytes, metadata or {})
 
 
 async def record_made(tx: TenantTx, made: Sequence[MadeFile], *, user_id: UserId) -> None:
@@ -57,7 +56,6 @@ async def record_made(tx: TenantTx, made: Sequence[MadeFile], *, user_id: UserId
             "path": each.key,
             "mime_type": each.media_type,
             "size": each.size_bytes,
-            "sha256": each.sha256,
             "metadata": each.metadata,
         }
         for each in made

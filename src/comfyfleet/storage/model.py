@@ -124,7 +124,7 @@ class NewUpload:
 
 @dataclass(frozen=True, slots=True)
 class MadeFile:
-    """One that a worker made. `sha256`: what it says of its bytes. `metadata`: by which attempt, from which node."""
+    """One that a worker made. `metadata`: by which attempt, from which node."""
 
     id: FileId
     name: str
@@ -132,13 +132,12 @@ class MadeFile:
     key: ObjectKey
     media_type: str
     size_bytes: int
-    sha256: str | None
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """`sha256`: of its bytes, where whoever wrote them has said so. `metadata`: as of a `MadeFile`."""
+    """`sha256`: of its bytes, where this server received and counted them. `metadata`: as of a `MadeFile`."""
 
     id: FileId
     tenant_id: TenantId

@@ -14,7 +14,7 @@ from comfyfleet.storage.lifecycle import FILE, FileEvent, FileStatus
 from comfyfleet.storage.model import NewUpload
 
 f = files
-MADE = ("id", "user_id", "name", "disk", "path", "mime_type", "size", "sha256", "metadata")
+MADE = ("id", "user_id", "name", "disk", "path", "mime_type", "size", "metadata")
 
 
 def insert_file(upload: NewUpload, *, user_id: UserId) -> sa.Insert:

@@ -291,7 +291,6 @@ class WantedOutput(Struct, forbid_unknown_fields=True, kw_only=True):
     name: Annotated[str, Meta(min_length=1, max_length=255)]
     mime_type: Annotated[str, Meta(min_length=3, max_length=127)]
     size: Annotated[int, Meta(ge=1, le=OUTPUT_BYTES_MAX)]
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
 
 
 class Outputs(Request):

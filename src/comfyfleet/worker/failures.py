@@ -57,11 +57,11 @@ def _report(outcome: Failed | Returned | Cancelled, *, begun: bool) -> Report:
         case Returned(reason=reason) if reason in NOT_COUNTED:
             return GiveBack(reason[:REASON_CHARS_MAX])
         case Returned(reason=reason) if reason in NOT_ITS_FAULT:
-            return GiveBack(f"{reason}: {words_of_return(reason)}")
+            return GiveBack(_reason_in_words(reason))
         case Returned(reason=reason) if reason in GONE_WITH_SERVER and not begun:
             return GiveBack(f"{reason}, before it had begun to run")
         case Returned(reason=reason):
-            return FailWith(FailureClass.INFRA, reason[:ERROR_CHARS_MAX])
+            return FailWith(FailureClass.INFRA, _reason_in_words(reason))
         case Cancelled():
             return FailWith(FailureClass.CANCELLED, "Cancelled, as was asked for.")
 
@@ -89,6 +89,12 @@ def report_refusal(code: str, message: str) -> Report:
     """The control plane does not take the result. One without an output will be without it elsewhere, too."""
     failure = FailureClass.WORKFLOW_INVALID if code == NothingDelivered.code else FailureClass.INFRA
     return FailWith(failure, message[:ERROR_CHARS_MAX])
+
+
+def _reason_in_words(reason: str) -> str:
+    """The code for operators and programs, the sentence for people."""
+    words = words_of_return(reason)
+    return (words if words == reason else f"{reason}: {words}")[:ERROR_CHARS_MAX]
 
 
 def _words(failed: Failed) -> str:

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from comfyfleet import dispatch
 from comfyfleet.db.tables import ai_job_dispatches as d
 from comfyfleet.db.tables import settlements
-from comfyfleet.dispatch import DispatchStatus, Ended, FailureClass, Grant, everywhere
+from comfyfleet.dispatch import DispatchStatus, Ended, FailureClass, Grant
+from comfyfleet.dispatch.failures import FAILED_EVERYWHERE
 from comfyfleet.fleet import Worker
 from comfyfleet.kernel.errors import FleetError, LeaseLost
 from comfyfleet.kernel.ids import TenantId, new_id
@@ -193,7 +194,7 @@ async def test_s1_what_fails_on_every_worker_is_not_tried_again(shop: Shop, cloc
             shop.desks[0].came_back(await dispatch.promote_delayed(tx))
     async with shop.house.control_tx(read_only=True) as tx:
         found = await dispatch.require_dispatch(tx, dispatch_id)
-    assert (found.last_error or "").startswith(everywhere.REASON)
+    assert (found.last_error or "").startswith(FAILED_EVERYWHERE)
     assert await settled(shop, dispatch_id) == ["failed"]
 
 

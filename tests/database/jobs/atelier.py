@@ -138,4 +138,4 @@ class Atelier(World):
         return [(each.code, each.rows) for each in await checks.check_everything(self.house) if each.state != "ok"]
 
 
-__all__ = ["MADE_SHA256", "PRICE", "RICH", "Atelier"]
+__all__ = ["PRICE", "RICH", "Atelier"]

@@ -39,7 +39,10 @@ def test_a_provider_that_is_idle_is_asked_for_before_one_that_only_looks_ahead()
     [
         (Cancelled(), FailWith(FailureClass.CANCELLED, "Cancelled, as was asked for.")),
         (Returned(ReturnReason.INTERRUPTED), GiveBack(ReturnReason.INTERRUPTED)),
-        (Returned(ReturnReason.LOST), FailWith(FailureClass.INFRA, ReturnReason.LOST)),
+        (
+            Returned(ReturnReason.LOST),
+            FailWith(FailureClass.INFRA, "lost: the server does not have the prompt any more."),
+        ),
         (Failed(FailureClass.TIMEOUT, "late"), FailWith(FailureClass.TIMEOUT, "late")),
         (
             Failed(FailureClass.EXECUTION_ERROR, "no", node="4", node_class="KSampler", exception_type="ValueError"),

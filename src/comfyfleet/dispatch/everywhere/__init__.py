@@ -9,8 +9,6 @@ from comfyfleet.dispatch.failures import POLICIES, FailureClass
 from comfyfleet.dispatch.model import Dispatch
 from comfyfleet.kernel.ids import WorkerId
 
-# What the dispatch then says of itself, to operators and programs.
-REASON = "workflow_failed_everywhere"
 WORKERS_ENOUGH = 3
 WINDOW_S = 1800.0
 COMPLETED = "completed"
