@@ -17,6 +17,7 @@ import httpx2
 from tests.warm import run_warm
 
 START_WITHIN_S = 40
+WORKER_WITHIN_S = 90
 STOP_WITHIN_S = 20
 COMMAND_WITHIN_S = 100
 
@@ -105,6 +106,16 @@ class ServerProcess:
         done = run_warm(*arguments, env=env, cwd=self.folder, stdin=stdin, timeout_s=COMMAND_WITHIN_S)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def wait_for_worker(self) -> None:
+        """Effects are sold only while a worker can run them."""
+        until = time.monotonic() + WORKER_WITHIN_S
+        while time.monotonic() < until:
+            answer = httpx2.get(f"{self.url}/api/admin/workers", headers=self.operator, timeout=20)
+            if any(each["status"] == "approved" for each in answer.json()["workers"]):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"no worker took work:\n{self.out}\n{self.errors}")
 
     def _wait_until_it_answers(self) -> None:
         assert self.process is not None

@@ -72,7 +72,7 @@ async def test_worker_events_are_listed_by_worker_and_by_dispatch(
     async with house.control_tx() as tx:
         events = [
             WorkerEvent(WorkerEventName.REGISTER, "gpu-1", detail={"boot_id": "b"}),
-            WorkerEvent(WorkerEventName.COMPLETE, "gpu-2", dispatch_id),
+            WorkerEvent(WorkerEventName.FAIL, "gpu-2", dispatch_id),
         ]
         await audit.record_worker_events(tx, events)
     by_worker = (await client.get(EVENTS, params={"worker_id": "gpu-1"}, headers=operator)).json()["events"]
@@ -80,7 +80,7 @@ async def test_worker_events_are_listed_by_worker_and_by_dispatch(
         "events"
     ]
     assert [(each["event"], each["detail"]) for each in by_worker] == [("register", {"boot_id": "b"})]
-    assert [(each["event"], each["worker_id"]) for each in by_dispatch] == [("complete", "gpu-2")]
+    assert [(each["event"], each["worker_id"]) for each in by_dispatch] == [("fail", "gpu-2")]
 
 
 @pytest.mark.parametrize("path", [LOG, EVENTS])

@@ -14,6 +14,7 @@ import comfyfleet.cli.main  # noqa: F401 so that every error class there is has 
 from comfyfleet import fleet
 from comfyfleet.api.bodies import ROOMY_BYTES_MAX
 from comfyfleet.api.errors import STATUS, status_of
+from comfyfleet.api.worker.endpoints import ENDPOINTS
 from comfyfleet.fleet import FleetRules, NewWorker
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError
@@ -140,6 +141,12 @@ async def test_huge_numbers_are_refused(app: FastAPI, asker: Asker) -> None:
 NOT_TEXT = {"NUL": "a\x00b", "half a pair": "a\ud800b", "the other half": "\udfff", "halves swapped": "\udc00\ud800"}
 
 
+def _bytes_max(path: str) -> int:
+    if path.startswith("/api/admin/workflows"):
+        return ROOMY_BYTES_MAX
+    return ENDPOINTS["definitions"].body_bytes_max if path.endswith("/worker/definitions") else BODY_BYTES_MAX
+
+
 @pytest.mark.usefixtures("unchanged")
 async def test_text_that_cannot_be_kept_is_refused_in_every_field(app: FastAPI, asker: Asker) -> None:
     for operation in with_body(app):
@@ -261,7 +268,7 @@ async def _in_chunks(size_bytes: int) -> AsyncIterator[bytes]:
 async def test_a_body_that_is_too_large_is_refused(app: FastAPI, asker: Asker) -> None:
     headers = {"Content-Type": "application/json"}
     for operation in [each for each in operations(app) if each.body is not None]:
-        bytes_max = ROOMY_BYTES_MAX if operation.path.startswith("/api/admin/workflows") else BODY_BYTES_MAX
+        bytes_max = _bytes_max(operation.path)
         for content in (b" " * (bytes_max + 1), _in_chunks(2 * bytes_max)):
             answer = await asker.ask(operation, content=content, headers=headers)
             error = require_refusal(answer, operation, 413)

@@ -33,7 +33,7 @@ PUBLIC = {
 ANYBODY_KNOWN = {"GET /api/auth/me"}
 NOT_TELLING = {"version", "epoch", "asset_name"}  # numbers, and a word that many have
 # Not in the description, each with its own tests: signed objects, the web app, what replicas say.
-HIDDEN = {"/objects/{token}", "/", "/assets/{name}", "/api/replicas/live"}
+HIDDEN = {"/docs", "/docs/oauth2-redirect", "/objects/{token}", "/", "/assets/{name}", "/api/replicas/live"}
 HIDDEN |= {f"/{name}" for name in (*web.PAGES, *web.AREAS)} | {f"/{name}/{{rest:path}}" for name in web.AREAS}
 ENDLESS = {"/api/events"}  # a stream of one's own jobs: tests/live/test_user_stream.py
 

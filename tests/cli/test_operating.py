@@ -168,7 +168,7 @@ def test_the_queue_is_looked_at_and_changed(desk: Desk, comfyfleet: Command) -> 
     assert comfyfleet.json("dispatches", "set-priority", second, "7")["priority"] == 7
     assert str(desk.lease(made).dispatch_id) == second
     assert "not_waiting" in comfyfleet("dispatches", "set-priority", second, "8", code=4)
-    assert "told with its next report or heartbeat" in comfyfleet("dispatches", "cancel", second)
+    assert "told, with its next heartbeat at the latest" in comfyfleet("dispatches", "cancel", second)
     assert f"{first} is cancelled" in comfyfleet("dispatches", "cancel", first)
     listed = comfyfleet.json("dispatches", "list", "--worker", "i-1", "--workflow", "face-swap")
     assert [each["id"] for each in listed] == [second]

@@ -36,6 +36,7 @@ Comfyfleet = Callable[..., Said]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     with server_process(tmp_path_factory.mktemp("up"), "--engine") as found:
+        found.wait_for_worker()
         yield found
 
 

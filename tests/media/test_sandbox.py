@@ -181,12 +181,11 @@ async def test_it_is_nobody_and_holds_no_descriptor_no_secret_and_no_right(
 ) -> None:
     monkeypatch.setenv("COMFYFLEET_SECRET_KEY", "a key that no stranger's file may see")
     seen: dict[str, str] = {}
-    content = PICTURE
+    content, others = PICTURE, set(children())
 
     async def read(offset: int, count: int) -> bytes:
-        if seen_children := children():
-            for name in ("status", "limits"):
-                seen[name] = facts_of(seen_children[0], name)
+        for process in set(children()) - others:
+            seen.update({name: facts_of(process, name) for name in ("status", "limits")})
         return content[offset : offset + count]
 
     await Prober(PATIENT).probe(read, size_bytes=len(content), media_type="image/png", field="file")

@@ -22,7 +22,8 @@ class Body(BaseModel):
     def _text_can_be_kept(cls, value: Any) -> Any:
         if isinstance(value, dict):
             for name, field in value.items():
-                if isinstance(field, str) and not is_plain_text(field):
+                texts = field if isinstance(field, list) else [field]
+                if any(isinstance(text, str) and not is_plain_text(text) for text in texts):
                     raise ValueError(f"{name!r:.100} holds a NUL or half a character")
         return value
 

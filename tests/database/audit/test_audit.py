@@ -91,7 +91,7 @@ async def test_worker_events_come_in_batches_and_are_found_by_worker_and_dispatc
     dispatch_id = DispatchId(new_id())
     events = [
         WorkerEvent(WorkerEventName.REGISTER, "gpu-1", address="192.0.2.7", detail={"boot_id": "b\x00\n"}),
-        WorkerEvent(WorkerEventName.POLL, "gpu-1", dispatch_id),
+        WorkerEvent(WorkerEventName.REQUEUE, "gpu-1", dispatch_id),
         WorkerEvent(WorkerEventName.BLOCKED_WORKFLOW, "gpu-2", dispatch_id),
     ]
     async with house.control_tx() as tx:
@@ -103,8 +103,8 @@ async def test_worker_events_come_in_batches_and_are_found_by_worker_and_dispatc
         of_worker = await audit.list_worker_events(tx, PageRequest(), worker_id="gpu-1")
         of_dispatch = await audit.list_worker_events(tx, PageRequest(), dispatch_id=dispatch_id)
     found = everything.rows + rest.rows
-    assert [each.event for each in found] == ["client:blocked_workflow", "poll", "register"]
+    assert [each.event for each in found] == ["client:blocked_workflow", "requeue", "register"]
     assert (found[2].worker_id, found[2].address, found[2].detail) == ("gpu-1", "192.0.2.7", r'{"boot_id":"b\u0000\n"}')
-    assert {each.event for each in of_worker.rows} == {"register", "poll"}
+    assert {each.event for each in of_worker.rows} == {"register", "requeue"}
     assert {each.worker_id for each in of_dispatch.rows} == {"gpu-1", "gpu-2"}
     assert all(isinstance(each.id, UUID) and each.at.tzinfo is not None for each in found)

@@ -43,7 +43,7 @@ def test_what_is_ordered_fits_the_effect_that_is_sold() -> None:
     assert f"Bearer {key_of(7)}".encode() in head
     asked = NewJobBody.model_validate_json(body)
     version = prepare_version(json.dumps(GRAPH).encode(), properties=read_properties(PROPERTIES), output_node="7")
-    chosen = choose(version.properties, {}, asked.properties, random_seed=5)
+    chosen = choose(version.properties, {}, asked.properties, fixed=(), random_seed=5)
     graph = fill_graph(GRAPH, version.properties, chosen)
     assert graph["2"]["inputs"]["text"] == asked.properties["prompt"]
     assert graph["5"]["inputs"]["seed"] == 5

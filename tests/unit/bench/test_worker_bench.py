@@ -187,7 +187,7 @@ def test_the_benchs_node_makes_a_file_of_the_asked_length(tmp_path: Path) -> Non
 def test_what_is_ordered_fits_the_effect_and_the_node() -> None:
     version = prepare_version(json.dumps(GRAPH).encode(), properties=read_properties(PROPERTIES))
     asked = {"file": str(uuid4()), "seconds": 10.0, "bytes": FILE_BYTES}
-    chosen = choose(version.properties, {}, asked, random_seed=5)
+    chosen = choose(version.properties, {}, asked, fixed=(), random_seed=5)
     filled = fill_graph(GRAPH, version.properties, chosen)["1"]["inputs"]
     assert (filled["seconds"], filled["bytes"], filled["seed"]) == (10.0, FILE_BYTES, 5)
     assert set(filled) == set(BenchWork.required)

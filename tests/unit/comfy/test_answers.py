@@ -155,7 +155,8 @@ def test_the_recorded_system_is_described() -> None:
     facts = answers.read_stats(answer(told))
     assert facts.version == "0.33.0"
     assert facts.devices[0].name == told["devices"][0]["name"]
-    assert facts.vram_total_bytes == told["devices"][0]["vram_total"]
+    assert facts.devices[0].vram_total_bytes == told["devices"][0]["vram_total"]
+    assert (told["devices"][0]["type"], facts.vram_total_bytes) == ("cpu", 0), "its memory is the machine's"
 
 
 def test_histories_that_lie_in_shape_are_read_as_far_as_they_go() -> None:
