@@ -111,7 +111,7 @@ MUTANTS = {
     ),
     "attempt closed when a lease is taken back": Mutant(
         "dispatch/return_leases.py",
-        "    await tx.run(sql.end_attempts(), rows=batch(ended))\n",
+        "    await tx.run(sql.end_attempts(), rows=batch([unreported(row, reason) for row in rows]))\n",
         "",
         f"{OPERATING}test_leases_return_to_the_queue_at_once_and_their_tokens_are_dead[sqlite]",
     ),

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import httpx2
+import pytest
 import sqlalchemy as sa
 
 from comfyfleet import fleet
@@ -11,6 +12,7 @@ from comfyfleet.db import ControlTx
 from comfyfleet.db.tables import ai_job_dispatches as d
 from comfyfleet.db.tables import comfyui_workers as w
 from comfyfleet.kernel.ids import new_id
+from comfyfleet.settings import Settings
 from tests.database.desk.shop import Shop
 from tests.database.dispatch.truths import broken_truths
 from tests.faults.conftest import SocketWorker
@@ -19,6 +21,12 @@ from tests.server import ServerProcess
 WORKERS = 200
 JOBS = 60
 LIMITS = httpx2.Limits(max_connections=WORKERS + 10)
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """With room for all that wait: they are in no fleet."""
+    return settings.model_copy(update={"max_workers_without_fleet": WORKERS})
 
 
 async def test_l5_a_server_killed_under_200_long_polls_leaves_no_lock_and_loses_no_job(

@@ -5,11 +5,15 @@ import base64
 import io
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
 
 from comfyfleet.comfy.cloud import CloudConnector, CloudSettings
+from comfyfleet.engine.node import Context, Inputs, Made
+from comfyfleet.engine.nodes import NODES
+from comfyfleet.engine.nodes.sleep import FleetSleep
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.worker.stages import Force, Stage, Stop
 from tests.contract.comfy.cloud.walking import JumpingClock
@@ -82,15 +86,36 @@ async def test_a_prompt_arrives_at_the_engine_byte_for_byte(plant: Plant, tmp_pa
     assert (ran.keys(), ran["6"]["inputs"]["string_a"]) == (SAY.keys(), ["5", 0])
 
 
+class FleetSleepAloud(FleetSleep):
+    """Writes a line to its server's log, and then takes its time, where it takes any."""
+
+    log: Callable[[str], None]
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+
+    @property
+    def name(self) -> str:
+        return "FleetSleep"
+
+    def run(self, inputs: Inputs, context: Context) -> Made:
+        if inputs["seconds"] > 0:
+            self.log(self.line)
+        return super().run(inputs, context)
+
+
 async def test_whoever_watches_reads_the_log_of_the_worker_and_of_its_server(plant: Plant, tmp_path: Path) -> None:
-    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url):
+    node = FleetSleepAloud(f"reading {tmp_path}/engine/input/x.png")
+    async with (
+        an_engine(tmp_path / "engine", nodes=[*NODES, node]) as engine,
+        a_worker(plant, tmp_path / "home", engine.url),
+    ):
+        node.log = engine.engine.hub.log
         before = await asyncio.to_thread(plant.order, "draw")
         assert await asyncio.to_thread(plant.ends, before) == "completed"
+        await eventually(lambda: engine.engine.hub._log_readers, "the worker has asked for the log")
         job = await asyncio.to_thread(plant.order, "draw", seconds=3.5, steps=7)
-        watching = asyncio.create_task(asyncio.to_thread(plant.watch, job))
-        await eventually(lambda: plant.job(job)["status"] == "processing", "it runs")
-        engine.engine.hub.log(f"reading {tmp_path}/engine/input/x.png")
-        told = await watching
+        told = await asyncio.to_thread(plant.watch, job)
     lines = [(each["data"]["source"], each["data"]["line"]) for each in told["log"]]
     assert ("worker", "Submitted to ComfyUI.") in lines
     assert ("comfyui", "reading …/x.png") in lines

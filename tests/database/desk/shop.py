@@ -77,7 +77,7 @@ class Shop:
         return made
 
     async def register_alone(self, name: str) -> Registration:
-        """In no fleet, so that no fleet's cap counts it; for the shop's workflow."""
+        """In no fleet, with the shop's workflow as its own."""
         async with self.house.control_tx() as tx:
             return await fleet.register_worker(
                 tx,

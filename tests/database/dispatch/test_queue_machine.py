@@ -35,20 +35,23 @@ from comfyfleet.dispatch import (
     Report,
 )
 from comfyfleet.dispatch.failures import POLICIES
-from comfyfleet.fleet import FleetRules, NewWorker, Registration, Worker, WorkerEvent
-from comfyfleet.kernel.errors import FleetError, LeaseLost, NotWaiting
+from comfyfleet.fleet import FleetRules, NameProof, NewWorker, Registration, Worker, WorkerEvent
+from comfyfleet.kernel.errors import FleetError, LeaseLost, NotWaiting, WorkerNameHeld
 from comfyfleet.kernel.ids import DispatchId, TenantId, WorkflowId, new_id
 from comfyfleet.kernel.secret import Secret
 from tests.builders import a_version
 from tests.conftest import Databases, ManualClock
-from tests.database.dispatch.queue_model import WAITING, Held, Model
+from tests.database.dispatch.queue_model import UNSURE_S, WAITING, Held, Model
 from tests.database.dispatch.truths import broken_truths
 from tests.database.dispatch.ways import Answer, Desks, Verbs
 
 RULES = QueueRules(
     lease_ttl_s=60, grace_s=15, max_attempts=3, max_releases=2, run_deadline_s=600, queue_deadline_s=5000
 )
+# All examples share one database, and their workers are in no fleet: none of them is one too many.
+FLEET_RULES = FleetRules(max_workers_without_fleet=1_000_000)
 SIGNER = LeaseSigner(Secret("the key that signs leases in tests"))
+NOTHING = NameProof()
 SLOTS = 3
 # Two that come and go, fail and are blocked; and one that takes whatever waits.
 WORKERS, TAKER = st.integers(0, 1), 2
@@ -76,7 +79,12 @@ class QueueMachine(RuleBasedStateMachine):
         self.leases: list[Held] = []
         self.calls: list[tuple[str, Report, Answer]] = []
         self.workflow = self.do(self._make_workflow())
-        self.workers = [self.do(self._register(number)).worker for number in range(3)]
+        made = [self.do(self._register(number)) for number in range(3)]
+        self.workers = [each.worker for each in made]
+        # Every token each of them ever had; when it was last heard of; and whose last token was revoked.
+        self.tokens = [[each.token] for each in made]
+        self.heard_at = [self.model.now] * 3
+        self.fenced: set[int] = set()
         self.at = self.way(self.database, self.workflow, SIGNER, RULES)
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -98,7 +106,7 @@ class QueueMachine(RuleBasedStateMachine):
     async def _register(self, number: int) -> Registration:
         new = NewWorker(self.names[number], "127.0.0.1", max_concurrency=1000 if number == TAKER else SLOTS)
         async with self.database.control_tx() as tx:
-            return await fleet.register_worker(tx, new, fleet=None, own_workflows=[self.workflow], rules=FleetRules())
+            return await fleet.register_worker(tx, new, fleet=None, own_workflows=[self.workflow], rules=FLEET_RULES)
 
     def holder(self, number: int) -> Holder:
         return Holder(self.workers[number].id, self.workers[number].incarnation)
@@ -319,18 +327,22 @@ class QueueMachine(RuleBasedStateMachine):
         self.at.at = desk
         self.on_the_loop(self.at.came_back, [moved.lane])
 
-    @rule(worker=st.integers(0, 2), which=SEVERAL, desk=DESK)
-    def restart(self, worker: int, which: list[int], desk: int) -> None:
-        """A new process of the same name. What its journal proves it goes on with; the rest goes back."""
+    @rule(worker=st.integers(0, 2), which=SEVERAL, forgot=st.booleans(), desk=DESK)
+    def restart(self, worker: int, which: list[int], forgot: bool, desk: int) -> None:
+        """A new process of the same name. What its journal proves it goes on with; the rest goes back.
+
+        Its last token it needs only while the name is held; where it `forgot` that one, a free name is enough.
+        """
         proven = self.some(which)
         self.tx(self._pardon, worker)
         proofs = [LeaseProof(each.dispatch_id, each.token, each.holder) for each in proven]
         good = {each.dispatch_id: each for each in proven if self.model.is_proven(each, worker)}
-        tokens, returned = self.tx(self._take_over, worker, proofs)
+        shown = NOTHING if forgot and self._is_free(worker) else NameProof(self.tokens[worker][-1])
+        tokens, returned = self.tx(self._take_over, worker, proofs, shown)
         self.at.at = desk
         self.on_the_loop(self.at.taken_back, returned)
         assert tokens.keys() == good.keys()
-        event(f"restart: {len(tokens)} proven, {len(returned)} returned")
+        event(f"restart: {len(tokens)} proven, {len(returned)} returned{', by silence' * (shown is NOTHING)}")
         self._take_back(worker, returned, keep=tokens.keys())
         for each, token in tokens.items():
             self.leases.append(self.model.rebind(good[each], token, self.holder(worker)))
@@ -340,11 +352,41 @@ class QueueMachine(RuleBasedStateMachine):
         if found.status == "revoked":
             await fleet.move_worker(tx, self.names[worker], WorkerEvent.APPROVE)
 
-    async def _take_over(self, tx: Any, worker: int, proofs: list[LeaseProof]) -> Any:
+    @rule(worker=st.integers(0, 2), which=WHICH)
+    def a_live_name_is_refused_without_proof(self, worker: int, which: int) -> None:
+        """To who shows nothing, or a token of an earlier life; and the worker goes on, lease and all."""
+        if not self._is_held(worker):
+            return
+        *older, _ = self.tokens[worker]
+        shown = NameProof(older[which % len(older)]) if older and which % 2 else NOTHING
+        with pytest.raises(WorkerNameHeld):
+            self.tx(self._take_over, worker, [], shown)
+        found = self.tx(fleet.get_worker, self.names[worker])
+        assert (found.incarnation, found.token_hash) == (
+            self.workers[worker].incarnation,
+            self.tokens[worker][-1].digest(),
+        )
+        event(f"a live name is refused to {'who shows nothing' if shown is NOTHING else 'an earlier life'}")
+
+    def _is_held(self, worker: int) -> bool:
+        return worker not in self.fenced and self._silent_s(worker) < FLEET_RULES.name_held_s - UNSURE_S
+
+    def _is_free(self, worker: int) -> bool:
+        """Not the opposite: in between, either is right."""
+        return worker in self.fenced or self._silent_s(worker) > FLEET_RULES.name_held_s + UNSURE_S
+
+    def _silent_s(self, worker: int) -> float:
+        return self.model.now - self.heard_at[worker]
+
+    async def _take_over(self, tx: Any, worker: int, proofs: list[LeaseProof], shown: NameProof) -> Any:
         """As the endpoint does it, in one transaction."""
         new = NewWorker(self.names[worker], "127.0.0.1", max_concurrency=self.workers[worker].max_concurrency)
-        made = await fleet.register_worker(tx, new, fleet=None, own_workflows=[self.workflow], rules=FleetRules())
-        self.workers[worker] = made.worker
+        made = await fleet.register_worker(
+            tx, new, fleet=None, own_workflows=[self.workflow], rules=FLEET_RULES, proof=shown
+        )
+        self.workers[worker], self.heard_at[worker] = made.worker, self.model.now
+        self.tokens[worker].append(made.token)
+        self.fenced.discard(worker)
         tokens = await dispatch.rebind_leases(tx, proofs, to=self.holder(worker), signer=SIGNER, rules=RULES)
         return tokens, await dispatch.return_leases(tx, made.worker.id, "worker_restarted", keep=tokens)
 
@@ -352,6 +394,7 @@ class QueueMachine(RuleBasedStateMachine):
     def revoke(self, worker: int, desk: int) -> None:
         self.tx(self._pardon, worker)
         self.tx(fleet.move_worker, self.names[worker], WorkerEvent.REVOKE)
+        self.fenced.add(worker)
         returned = self.tx(dispatch.return_leases, self.workers[worker].id, "revoked")
         self.at.at = desk
         self.on_the_loop(self.at.taken_back, returned)
