@@ -258,17 +258,28 @@ class Studio:
         assert answer.status_code < 300, answer.text
         return answer.json() if answer.content else None
 
-    def offer(self, like: str, graph: Any, *, assigned: bool = True, expected_s: float = 2, **effect: Any) -> str:
-        """A workflow and a published effect of the same slug, by the API as an operator would. Users may set a seed."""
+    def offer(
+        self,
+        like: str,
+        graph: Any,
+        *,
+        assigned: bool = True,
+        expected_s: float = 2,
+        output_node: str | None = None,
+        **effect: Any,
+    ) -> str:
+        """A workflow and a published effect of the same slug, by the API as an operator would. Users may set a seed.
+        Where several nodes save, `output_node` makes the result."""
         slug = fresh(like)
         sowed = next(name for name, node in graph.items() if "seed" in node["inputs"])
         seed = {"name": "seed", "type": "seed", "label": "Seed", "default": "random", "node": sowed}
         properties = [seed | {"input_name": "seed"}]
-        self.asking("/api/admin/workflows", slug=slug, graph=graph, properties=properties, expected_s=expected_s)
+        said = {"graph": graph, "properties": properties, "expected_s": expected_s, "output_node": output_node}
+        self.asking("/api/admin/workflows", slug=slug, **said)
         for fleet in self.asking("/api/admin/fleets", "GET")["fleets"] if assigned else []:
             self.asking(f"/api/admin/fleets/{fleet['id']}/workflows/{slug}", "PUT", is_active=True)
-        said = {"credits_cost": 2, "waits_for_worker": True, **effect}
-        self.asking("/api/admin/effects", slug=slug, workflow=slug, **said)
+        shown = {"credits_cost": 2, "waits_for_worker": True, **effect}
+        self.asking("/api/admin/effects", slug=slug, workflow=slug, **shown)
         self.asking(f"/api/admin/effects/{slug}/publish")
         return slug
 

@@ -374,14 +374,14 @@ def test_the_ledger_grows_while_the_wallet_is_open(studio: Studio, demo: Watched
     expect(rows.nth(1)).to_be_visible()
     studio.order("paint", prompt="a lake at dawn")
     expect(rows.nth(2)).to_be_visible()
-    page.route("**/api/wallet/transactions?*", one_a_page)
+    page.route("**/api/wallet/entries?*", one_a_page)
     page.reload()
     page.get_by_role("button", name="Older ones").click()
     expect(rows.nth(2)).to_be_visible()
-    page.unroute("**/api/wallet/transactions?*")
+    page.unroute("**/api/wallet/entries?*")
     page.reload()
-    expect(rows.nth(1)).to_contain_text(re.compile("Set aside|Spent"))
-    expect(rows.nth(1)).to_contain_text("Spent", timeout=JOB_WITHIN_MS)
+    expect(rows.nth(1)).to_contain_text(re.compile("set aside|spent"))
+    expect(rows.nth(1)).to_contain_text("spent", timeout=JOB_WITHIN_MS)
     balance = own(studio, page, "/api/wallet")["balance"]
     tenant = demo_tenant(studio)
     users = studio.asking(f"{tenant}/users", "GET")["users"]

@@ -31,8 +31,8 @@ def start(page: Page) -> None:
 
 
 def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: Watched) -> None:
-    page, before = demo.page, studio.offer("runs-before", a_slow_one(8), expected_s=8)
-    slug = studio.offer("seen-being-made", a_slow_one(5), expected_s=5, name="Seen being made")
+    page, before = demo.page, studio.offer("runs-before", a_slow_one(8), output_node="one", expected_s=8)
+    slug = studio.offer("seen-being-made", a_slow_one(5), output_node="one", expected_s=5, name="Seen being made")
     # One runs, one is ahead on the worker: the third is in the queue.
     for _ in range(2):
         studio.order(before)
@@ -86,7 +86,7 @@ def test_a_job_waits_in_its_place_and_is_seen_being_made(studio: Studio, demo: W
 
 
 def test_where_nothing_is_told_of_a_job_its_time_is_guessed_and_that_is_said(studio: Studio, demo: Watched) -> None:
-    page, slug = demo.page, studio.offer("says-nothing", a_slow_one(4), expected_s=30)
+    page, slug = demo.page, studio.offer("says-nothing", a_slow_one(4), output_node="one", expected_s=30)
     studio.wait_for_previews()
     studio.order_faults(prompts={"silence_socket_at": 0}, prompts_times=1)
     page.goto(f"{studio.url}/effects/{slug}")
@@ -119,7 +119,7 @@ def brightness(source: str) -> float:
 def test_while_the_stream_is_up_nobody_asks_and_where_it_is_down_every_two_seconds(
     studio: Studio, demo: Watched
 ) -> None:
-    page, slug = demo.page, studio.offer("told-or-asked", a_slow_one(90, steps=200), expected_s=90)
+    page, slug = demo.page, studio.offer("told-or-asked", a_slow_one(90, steps=200), output_node="one", expected_s=90)
     streams: list[Request] = []
     page.on("request", lambda request: streams.append(request) if STREAM in request.url else None)
     page.goto(f"{studio.url}/effects/{slug}")
@@ -172,7 +172,7 @@ def test_while_the_stream_is_up_nobody_asks_and_where_it_is_down_every_two_secon
 
 def test_what_is_offered_is_told_as_it_changes(studio: Studio, demo: Watched) -> None:
     page, name = demo.page, fresh("Comes and goes")
-    slug = studio.offer("comes-and-goes", a_slow_one(0.2), name=name)
+    slug = studio.offer("comes-and-goes", a_slow_one(0.2), output_node="one", name=name)
     studio.wait_for_previews()
     # The first to listen after a while is told that something happened before.
     for _ in range(2):
@@ -215,7 +215,7 @@ def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studi
     graph = a_slow_one(0.2)
     graph["breaks"] = {"class_type": "ImageInvert", "inputs": {"image": ["nap", 0]}}
     graph["one"]["inputs"]["images"] = ["breaks", 0]
-    slug = studio.offer("fails-for-a-user", graph, name="Fails for a user")
+    slug = studio.offer("fails-for-a-user", graph, output_node="one", name="Fails for a user")
     studio.order_faults(prompts={"error_at_node": "breaks"})
     alert = page.get_by_role("alert").filter(has_text="This did not work")
     try:
