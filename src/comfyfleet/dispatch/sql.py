@@ -43,6 +43,7 @@ def extend() -> sa.Update:
     }
     b = batch_rows("b", columns)
     until = seconds_from_now(sa.bindparam("ttl_s", type_=sa.Float()))
+    checked_at = seconds_from_now(-b.c.checked_ago_s)
     return (
         sa.update(d)
         .where(*_held(b))
@@ -54,8 +55,10 @@ def extend() -> sa.Update:
                 (b.c.submitted_ago_s.is_not(None), seconds_from_now(-b.c.submitted_ago_s)),
             ),
             service_status=sa.func.coalesce(b.c.service_status, d.c.service_status),
+            # Told as an age: of two heartbeats the second may come faster, and its check must not precede the POST.
             last_service_check=sa.case(
-                (b.c.checked_ago_s.is_not(None), seconds_from_now(-b.c.checked_ago_s)),
+                (checked_at < d.c.service_submitted_at, d.c.service_submitted_at),
+                (b.c.checked_ago_s.is_not(None), checked_at),
                 else_=d.c.last_service_check,
             ),
         )

@@ -53,7 +53,7 @@ async def test_uploads_on_their_way_count_and_what_goes_makes_room(house: House)
 async def test_results_of_jobs_count_and_are_never_refused(house: House) -> None:
     member = await a_member(house)
     key = object_key("tenants", member.tenant.id, "outputs", new_id())
-    made = made_file(key, disk="local", name="r.png", media_type=PNG, size_bytes=500, sha256=None)
+    made = made_file(key, disk="local", name="r.png", media_type=PNG, size_bytes=500)
     await announce(house, member, 90, 100)
     async with house.tenant_tx(member.tenant) as tx:
         await storage.record_made(tx, [made], user_id=member.user.id)
