@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
 import random
@@ -14,6 +15,7 @@ from comfyfleet.comfy.cloud import CloudConnector, CloudSettings
 from comfyfleet.engine.node import Context, Inputs, Made
 from comfyfleet.engine.nodes import NODES
 from comfyfleet.engine.nodes.sleep import FleetSleep
+from comfyfleet.kernel.exchanges import Kind, TimedExchange, follow_exchanges
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.worker.stages import Force, Stage, Stop
 from tests.contract.comfy.cloud.walking import JumpingClock
@@ -25,8 +27,14 @@ from tests.worker.workers import a_worker, eventually
 
 
 async def test_a_still_and_a_picture_made_of_a_picture(plant: Plant, tmp_path: Path) -> None:
-    picture = a_picture()
-    async with an_engine(tmp_path / "engine") as engine, a_worker(plant, tmp_path / "home", engine.url):
+    picture, exchanges = a_picture(), list[TimedExchange]()
+    async with (
+        an_engine(tmp_path / "engine") as engine,
+        a_worker(plant, tmp_path / "home", engine.url) as worker_process,
+    ):
+        counted = worker_process.agent.telemetry.registry.get_sample_value
+        following = contextlib.ExitStack()
+        following.enter_context(follow_exchanges(exchanges.append))
         video = await asyncio.to_thread(plant.upload, picture)
         still = await asyncio.to_thread(plant.order, "draw")
         turned = await asyncio.to_thread(plant.order, "invert", video_id=video)
@@ -62,6 +70,18 @@ async def test_a_still_and_a_picture_made_of_a_picture(plant: Plant, tmp_path: P
         assert "execution_success" in [kind for kind, _ in said["status"]["messages"]]
         assert said["outputs"]["9"]["images"][0]["filename"].endswith(".png")
         await eventually(lambda: not engine.engine.history.all(), "its history is clean")
+        following.close()
+        assert counted("comfyfleet_worker_bytes_total", {"way": "in"}) == len(picture)
+        assert (counted("comfyfleet_worker_bytes_total", {"way": "out"}) or 0) > len(made)
+    # The server is one of this process, so that its calls are heard here, too.
+    assert {each.kind for each in exchanges} >= {
+        Kind.COMFYUI,
+        Kind.CONTROL_PLANE,
+        Kind.CONTROL_PLANE_WAIT,
+        Kind.OBJECT_STORE,
+    }
+    assert {each.call for each in exchanges} >= {"POST /prompt", "complete", "poll", "heartbeat", "GET", "PUT"}
+    assert all(each.outcome == "ok" for each in exchanges if each.call in ("POST /prompt", "complete"))
     before, after = Image.open(io.BytesIO(picture)).convert("RGB"), Image.open(io.BytesIO(made)).convert("RGB")
     assert after.size == before.size
     # ComfyUI computes in fractions, and rounds down.

@@ -24,6 +24,7 @@ from comfyfleet.comfy.errors import (
     UnexpectedAnswer,
 )
 from comfyfleet.comfy.refused import was_refused
+from comfyfleet.kernel.exchanges import Kind, timed_exchange
 
 T = TypeVar("T")
 
@@ -91,8 +92,15 @@ def trusted_authorities() -> ssl.SSLContext:
 
 
 class Exchange:
-    def __init__(self, address: Address, *, transport: httpx2.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        kind: Kind = Kind.COMFYUI,
+    ) -> None:
         self.address = address
+        self._kind = kind
         self._http = httpx2.AsyncClient(
             base_url=address.url,
             headers={"Accept-Encoding": "identity", **address.headers},
@@ -153,12 +161,15 @@ class Exchange:
         timeout = httpx2.Timeout(quiet_s, connect=min(CONNECT_S, quiet_s))
         request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
         try:
-            async with asyncio.timeout(limit_s):
-                response = await self._http.send(request, stream=True)
-                try:
-                    yield response
-                finally:
-                    await response.aclose()
+            # Outside of the timeout: inside, one that has passed still looks like a cancel.
+            with timed_exchange(self._kind, f"{request.method} {route}", server=self.address.name) as exchange:
+                async with asyncio.timeout(limit_s):
+                    response = await self._http.send(request, stream=True)
+                    exchange.status = response.status_code
+                    try:
+                        yield response
+                    finally:
+                        await response.aclose()
         except (httpx2.ConnectTimeout, httpx2.PoolTimeout):
             raise ServerUnreachable(self.address.name, problem="no connection in time", sent=False) from None
         except (TimeoutError, httpx2.TimeoutException):

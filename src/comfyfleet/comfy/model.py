@@ -191,7 +191,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A health check was answered. `action` and `reason`: what it decided. `recovers`: no message told of this end."""
+    """A health check has decided: `action` and `reason`. `recovers`: no message told of this end."""
 
     action: str
     reason: str

@@ -39,6 +39,7 @@ from comfyfleet.comfy.messages import (
 from comfyfleet.comfy.model import new_prompt_id
 from comfyfleet.comfy.refused import was_refused
 from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.exchanges import Kind, timed_exchange
 
 FRAME_BYTES_MAX = 64 * MIB  # SaveImageWebsocket sends its result as one frame
 FRAMES_AHEAD_MAX = 4
@@ -56,9 +57,15 @@ _quiet = logging.Logger("comfyfleet.comfy.socket", level=logging.CRITICAL)
 
 
 class _Connect(connect):
+    server = ""
+
     def process_redirect(self, exc: Exception) -> Exception:
         """Never followed: our headers are for this server only."""
         return exc
+
+    async def __aenter__(self) -> ClientConnection:
+        with timed_exchange(Kind.COMFYUI, "WebSocket /ws", server=self.server):
+            return await super().__aenter__()
 
 
 class ComfySocket:
@@ -174,7 +181,7 @@ class ComfySocket:
 
     def _connecting(self) -> _Connect:
         url = self.address.socket_url(self.client_id)
-        return _Connect(
+        connecting = _Connect(
             url,
             additional_headers=dict(self.address.headers),
             ssl=trusted_authorities() if url.startswith("wss:") else None,
@@ -188,6 +195,8 @@ class ComfySocket:
             ping_timeout=PONG_WITHIN_S,
             logger=_quiet,
         )
+        connecting.server = self.address.name
+        return connecting
 
     async def _hear_first(self, connection: ClientConnection) -> None:
         """The server greets with `status`. Before that it may not know us yet, and what it says would be missed."""

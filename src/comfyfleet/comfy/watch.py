@@ -317,7 +317,7 @@ class _Watcher:
         blind_s = now_s - max(self._blind_since_s, self._heard_at_s)
         decision = decide_blind(self._signs(), self._prompt, self._patience, blind_s=blind_s)
         if decision.outcome is not None:
-            return self._conclude(decision.outcome)
+            return [self._checked(decision, is_first=False), *self._conclude(decision.outcome)]
         longest_s = PAUSE_MAX_S if self._stop else BLIND_MAX_S
         pause_s = min(longest_s, BLIND_FIRST_S * 2.0 ** min(self._blind_looks, 10))
         self._look_at_s = now_s + (min(pause_s, self._patience.refused_look_s) if refused else pause_s)

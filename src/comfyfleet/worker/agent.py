@@ -91,7 +91,7 @@ class Agent:
         self._failure: FleetError | None = None
         control = ControlClient(session)
         control.on_refused = self._refused.set
-        transfer = Transfer(base_url=settings.control_plane_url)
+        transfer = Transfer(base_url=settings.control_plane_url, on_moved=self.telemetry.bytes_moved)
         book = LeaseBook()
         reporter = Reporter(control, on_cancel=lambda each: book.tell(each, Word.CANCEL))
         self._tools = Tools(
@@ -109,7 +109,12 @@ class Agent:
                 changed=self._servers_changed,
                 on_line=reporter.server_line,
             ),
-            cache=AssetCache(self.home / "assets", bytes_max=settings.asset_cache_bytes, transfer=transfer),
+            cache=AssetCache(
+                self.home / "assets",
+                bytes_max=settings.asset_cache_bytes,
+                transfer=transfer,
+                on_look=self.telemetry.cache_looked,
+            ),
             transfer=transfer,
             folders=WorkFolders(self.home / "jobs"),
             reporter=reporter,

@@ -16,7 +16,7 @@ import re
 import shutil
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,12 +57,17 @@ class _Coming:
     urls: deque[str] = field(default_factory=deque)
     renew: Renew | None = None
     task: asyncio.Task[None] | None = None
+    is_downloaded: bool = False
 
 
 class AssetCache:
     """Bytes-bounded LRU. What is held is never evicted, so it may be larger for a while. One process a folder."""
 
-    def __init__(self, folder: Path, *, bytes_max: int, transfer: Transfer) -> None:
+    def __init__(
+        self, folder: Path, *, bytes_max: int, transfer: Transfer, on_look: Callable[[bool], None] | None = None
+    ) -> None:
+        """`on_look` hears of each asset asked for: True if it was there already."""
+        self._on_look = on_look or _ignore_look
         self._folder, self._objects, self._trash = folder, folder / "objects", folder / "trash"
         self._bytes_max = bytes_max
         self._transfer = transfer
@@ -108,8 +113,8 @@ class AssetCache:
         name = _name_of(asset)
         self._holders[name] = self._holders.get(name, 0) + 1
         try:
-            if not await self._is_at_hand(name):
-                await self._come(name, asset, renew)
+            was_there = await self._is_at_hand(name) or await self._come(name, asset, renew)
+            self._on_look(was_there)
             self._entries.move_to_end(name)
         except BaseException:
             self.release(asset)
@@ -152,7 +157,8 @@ class AssetCache:
             return False
         return await asyncio.to_thread(_touch, self._objects / name, entry.size_bytes)
 
-    async def _come(self, name: str, asset: Asset, renew: Renew | None) -> None:
+    async def _come(self, name: str, asset: Asset, renew: Renew | None) -> bool:
+        """True: the disk had it from an earlier life, and it is still right."""
         while (leaving := self._coming.get(name)) and leaving.task is not None and leaving.task.cancelling():
             await asyncio.wait([leaving.task])  # nobody waited for it, and it still holds the file
         coming = self._coming.setdefault(name, _Coming())
@@ -163,6 +169,7 @@ class AssetCache:
             coming.task.add_done_callback(lambda task: self._came(name, task))
         # A job that is cancelled must not take the file away from another one that waits for it.
         await asyncio.shield(coming.task)
+        return not coming.is_downloaded
 
     def _came(self, name: str, task: asyncio.Task[None]) -> None:
         del self._coming[name]
@@ -175,6 +182,7 @@ class AssetCache:
             self._entries.pop(name, None)
             if asset.size_bytes is not None:
                 await self.shrink(max(0, self._bytes_max - asset.size_bytes))
+            coming.is_downloaded = True
             await self._download(name, asset, coming)
         size_bytes = (await asyncio.to_thread(path.stat)).st_size
         self._entries[name] = _Entry(size_bytes, is_checked=True)
@@ -198,6 +206,10 @@ class AssetCache:
             if not await self.shrink(0):
                 raise
             await once()
+
+
+def _ignore_look(was_there: bool) -> None:
+    """Nobody counts."""
 
 
 def _name_of(asset: Asset) -> str:

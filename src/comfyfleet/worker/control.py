@@ -17,6 +17,7 @@ import structlog
 
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import Conflict, LeaseLost, Superseded, Unauthenticated, Unavailable, WorkerNameHeld
+from comfyfleet.kernel.exchanges import Kind, timed_exchange
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.wire import worker_v1 as wire
 
@@ -27,6 +28,8 @@ BEAT_S = 10.0
 CONNECT_S = 5.0
 RETRY_FIRST_S = 0.2
 RETRY_MAX_S = 10.0
+# These stay open until there is something to tell.
+WAITING_CALLS = frozenset({"poll", "notices"})
 
 log = structlog.get_logger()
 T = TypeVar("T", bound=msgspec.Struct)
@@ -153,12 +156,14 @@ class ControlClient:
             timeout=_limits(within_s),
         )
         try:
-            async with asyncio.timeout(within_s + CONNECT_S):
-                answer = await self._http.send(request, stream=True)
-                try:
-                    body = await self._read(answer)
-                finally:
-                    await answer.aclose()
+            with timed_exchange(_kind(verb), verb) as exchange:
+                async with asyncio.timeout(within_s + CONNECT_S):
+                    answer = await self._http.send(request, stream=True)
+                    exchange.status = answer.status_code
+                    try:
+                        body = await self._read(answer)
+                    finally:
+                        await answer.aclose()
         except (httpx2.HTTPError, TimeoutError, OSError) as error:
             raise ControlUnreachable(self.session.url, problem=_problem(error)) from None
         try:
@@ -198,13 +203,15 @@ class BeatClient:
         )
         body = bytearray()
         try:
-            answer = self._http.send(request, stream=True)
-            try:
-                for piece in answer.iter_bytes():
-                    body += piece
-                    _require_bounded(self.session.url, body)
-            finally:
-                answer.close()
+            with timed_exchange(Kind.CONTROL_PLANE, "heartbeat") as exchange:
+                answer = self._http.send(request, stream=True)
+                exchange.status = answer.status_code
+                try:
+                    for piece in answer.iter_bytes():
+                        body += piece
+                        _require_bounded(self.session.url, body)
+                finally:
+                    answer.close()
         except (httpx2.HTTPError, OSError) as error:
             raise ControlUnreachable(self.session.url, problem=_problem(error)) from None
         try:
@@ -255,6 +262,10 @@ async def insist(call: Callable[[], Awaitable[R]], *, what: str) -> R:
                 log.warning(event, call=what, tried=tried, problem=problem.message)
             wait_s = backoff_s(tried, chance=random.random(), base_s=RETRY_FIRST_S, ceiling_s=RETRY_MAX_S)  # noqa: S311
             await asyncio.sleep(max(wait_s, min(problem.retry_after_s or 0.0, 60.0)))
+
+
+def _kind(verb: str) -> Kind:
+    return Kind.CONTROL_PLANE_WAIT if verb in WAITING_CALLS else Kind.CONTROL_PLANE
 
 
 def _limits(seconds: float) -> httpx2.Timeout:

@@ -86,6 +86,7 @@ class Download:
             raise Again("it gave only a part")  # a cut looks like an end, where nobody told how much was to come
 
     async def _keep(self, held: bytearray) -> None:
+        self._line.moved("in", len(held))
         if not await asyncio.to_thread(self._landing.take, held):
             raise ContentMismatch(self._line.host_of(self._url), problem="it has more bytes")
 

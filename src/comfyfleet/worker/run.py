@@ -19,6 +19,7 @@ import structlog
 from comfyfleet.comfy import Connector, SelfHosted
 from comfyfleet.comfy.cloud import CloudConnector, CloudSettings
 from comfyfleet.comfy.health import Patience
+from comfyfleet.kernel.exchanges import follow_exchanges
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.worker.agent import Agent
 from comfyfleet.worker.comfyui_process import OwnedServer
@@ -43,9 +44,9 @@ log = structlog.get_logger()
 
 async def run_worker(settings: WorkerSettings) -> None:
     """Until it has left. Raises what kept it from working."""
-    telemetry = Telemetry()
+    telemetry = Telemetry(folders=_folders(settings))
     port = StatusPort(telemetry, host=settings.status_host, port=settings.status_port)
-    with port:
+    with port, follow_exchanges(telemetry.exchanged):
         async with Metadata(settings.metadata_url) as metadata:
             machine = await find_machine(metadata) if settings.cloud_machine != "none" else None
             if machine is None and settings.cloud_machine == "ec2":
@@ -154,6 +155,11 @@ class WorkerProcess:
         if not ready:
             self._telemetry.server_is(name, ready=False, problem=problem)
             self._telemetry.server_restarted(name)
+
+
+def _folders(settings: WorkerSettings) -> dict[str, Path]:
+    comfyui = {} if settings.comfyui_dir is None else {"comfyui": settings.comfyui_dir}
+    return {"worker": settings.home, **comfyui}
 
 
 def open_connectors(settings: WorkerSettings) -> list[Connector]:

@@ -210,6 +210,7 @@ def _tell(course: Course, heard: Update) -> None:
         case Checked():
             if course.job_takes("service_times"):
                 course.tools.book.checked(course.proof.dispatch_id)
+            course.tools.telemetry.health_checked(heard.action, heard.reason, recovers=heard.recovers)
             if heard.recovers:
                 course.say(f"Its end was found by a health check ({heard.reason}).")
                 log.info("job.recovered_by_health_check", action=heard.action, reason=heard.reason)

@@ -1,13 +1,7 @@
-"""`/healthz` and `/metrics` on a port of the worker's own.
-
-In a thread: a worker whose loop is busy must not look dead, and one whose loop is dead must not look alive.
-"""
+"""`/healthz` and `/metrics` on a port of the worker's own."""
 
 import os
-import socket
-import threading
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,11 +9,8 @@ import msgspec
 import structlog
 
 from comfyfleet.kernel.errors import FleetError
-from comfyfleet.worker.exposition import CONTENT_TYPE, render
+from comfyfleet.metrics.port import PortReply, StatusServer, metrics_reply
 from comfyfleet.worker.telemetry import LOOP_AGE_S_MAX, Phase, Seen, Telemetry
-
-REQUEST_S = 5.0
-CALLERS_MAX = 16
 
 log = structlog.get_logger()
 
@@ -60,78 +51,21 @@ class StatusPort:
 
     def __init__(self, telemetry: Telemetry, *, host: str, port: int) -> None:
         self._telemetry = telemetry
+        pages = {"/healthz": self._health, "/metrics": lambda accept: metrics_reply(telemetry.registry, accept)}
         try:
-            self._server = _Server(telemetry, host, port)
+            self._server = StatusServer(pages, host=host, port=port, name="comfyfleet-worker")
         except OSError as problem:
             raise StatusPortTaken(host=host, port=port, problem=os.strerror(problem.errno or 0)) from None
-        self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, name="status-port", daemon=True)
+        self.port = self._server.port
+
+    def _health(self, accept: str) -> PortReply:
+        status, body = judge(self._telemetry.seen())
+        return PortReply(status, "application/json", msgspec.json.encode(body))
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        log.info("worker.status_port", host=self._server.server_address[0], port=self.port)
+        self._server.__enter__()
+        log.info("worker.status_port", host=self._server.host, port=self.port)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(timeout=REQUEST_S)
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, telemetry: Telemetry, host: str, port: int) -> None:
-        self.telemetry = telemetry
-        self._callers = threading.BoundedSemaphore(CALLERS_MAX)
-        if ":" in host:
-            self.address_family = socket.AF_INET6
-        super().__init__((host, port), _Answering)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._callers.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        super().process_request(request, client_address)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._callers.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that hung up, or said nothing in time, is no event."""
-
-
-class _Answering(BaseHTTPRequestHandler):
-    server: _Server
-    timeout = REQUEST_S
-    server_version = "comfyfleet-worker"
-    sys_version = ""
-
-    def do_GET(self) -> None:
-        seen = self.server.telemetry.seen()
-        match self.path.partition("?")[0]:
-            case "/healthz":
-                status, body = judge(seen)
-                self._answer(status, "application/json", msgspec.json.encode(body))
-            case "/metrics":
-                self._answer(HTTPStatus.OK, CONTENT_TYPE, render(seen).encode())
-            case _:
-                self._answer(HTTPStatus.NOT_FOUND, "application/json", b'{"error":"there is /healthz and /metrics"}')
-
-    do_HEAD = do_GET
-
-    def _answer(self, status: int, content_type: str, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Probes come every few seconds: nothing to tell."""
+        self._server.__exit__(kind, error, at)

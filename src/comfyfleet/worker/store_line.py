@@ -3,13 +3,15 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import TypeAlias
 
 import httpx2
 
 from comfyfleet.comfy.exchange import trusted_authorities
 from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.exchanges import Kind, timed_exchange
 from comfyfleet.worker.transfer_errors import TransferFailed, TransferLimits, TransferRefused
 
 CONNECTIONS_MAX = 32
@@ -18,12 +20,19 @@ TRANSIENT = frozenset({408, 409, 425, 429})
 EXPIRED = frozenset({400, 401, 403})  # what stores say of a signature that has run out
 BROKEN = (httpx2.TransportError, httpx2.StreamError)
 
+OnMoved: TypeAlias = Callable[[str, int], None]  # "in" or "out", and how many bytes
+
+
+def ignore_moved(way: str, count: int) -> None:
+    """Nobody counts."""
+
 
 class Line:
     """Through the surroundings' proxy, if they name one: stores are out on the internet."""
 
-    def __init__(self, base_url: str, limits: TransferLimits) -> None:
+    def __init__(self, base_url: str, limits: TransferLimits, on_moved: OnMoved = ignore_moved) -> None:
         self.limits = limits
+        self.moved = on_moved
         self._http = httpx2.AsyncClient(
             base_url=base_url,
             headers={"Accept-Encoding": "identity"},
@@ -49,11 +58,14 @@ class Line:
             request = self._http.build_request(method, url, headers=headers, content=content)
         except httpx2.InvalidURL:
             raise TransferFailed(self.host_of(url), verb="answer for", problem="its URL is none", after_s=0) from None
-        response = await self._http.send(request, stream=True)
-        try:
-            yield response
-        finally:
-            await response.aclose()
+        # Without the path and the query of the URL: it is signed.
+        with timed_exchange(Kind.OBJECT_STORE, method, server=self.host_of(url)) as exchange:
+            response = await self._http.send(request, stream=True)
+            exchange.status = response.status_code
+            try:
+                yield response
+            finally:
+                await response.aclose()
 
 
 class Again(Exception):

@@ -2,17 +2,22 @@
 
 import threading
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
-# Upper ends in seconds; a run of a still takes seconds, one of a film minutes.
-SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
-# A label comes from words of others now and then: what is too much goes under one name.
-LABELS_MAX = 50
-OTHERS = "other"
+from prometheus_client import ProcessCollector
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from comfyfleet import __version__
+from comfyfleet.kernel.exchanges import TimedExchange
+from comfyfleet.metrics.build import BuildCollector
+from comfyfleet.metrics.disk import DiskCollector
+from comfyfleet.worker.counters import WorkerCounters
+
 # A loop that has not turned for so long is dead; the heartbeat thread gives its leases up at the same age.
 LOOP_AGE_S_MAX = 120.0
 
@@ -24,21 +29,6 @@ class Phase(StrEnum):
     STOPPED = "stopped"
 
 
-@dataclass(slots=True)
-class Histogram:
-    """Of seconds: how many took at most each of `SECONDS`, how many in all, and their sum."""
-
-    within: list[int] = field(default_factory=lambda: [0] * len(SECONDS))
-    count: int = 0
-    sum_s: float = 0.0
-
-    def add(self, seconds: float) -> None:
-        self.count += 1
-        self.sum_s += seconds
-        for place, end in enumerate(SECONDS):
-            self.within[place] += seconds <= end
-
-
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
     ready: bool
@@ -47,16 +37,13 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All of it at one instant."""
+    """How the worker is at one instant."""
 
     phase: Phase
     loop_age_s: float
     running: int
     leases: int
     servers: dict[str, ServerStatus]
-    counts: dict[tuple[str, str], int]  # (what, label)
-    stages: dict[str, Histogram]
-    busy_s: dict[str, float]
     takes_no_work: str | None = None
 
 
@@ -75,11 +62,14 @@ class Telemetry:
     job_given_back      requeued, with a short word for the reason
     bytes_moved         way: in (assets), out (outputs)
     cache_looked        an asset was there already, or not
+    health_checked      a health check decided something about a prompt
+    exchanged           a call to another system ended
     server_restarted    the owned process was started again
     follow_busy         hears when the worker gets its first lease, and when it has returned its last
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic, *, folders: Mapping[str, Path] | None = None) -> None:
+        """`folders`: where this worker writes, by a name for each."""
         self._now = now
         self._lock = threading.Lock()
         self._phase = Phase.STARTING
@@ -88,10 +78,14 @@ class Telemetry:
         self._running = 0
         self._leases = 0
         self._servers: dict[str, ServerStatus] = {}
-        self._counts: Counter[tuple[str, str]] = Counter()
-        self._stages: defaultdict[str, Histogram] = defaultdict(Histogram)
-        self._busy_s: defaultdict[str, float] = defaultdict(float)
         self._followers: list[Callable[[bool], None]] = []
+        self.registry = CollectorRegistry()
+        self.counters = WorkerCounters(self.registry)
+        places = dict(folders or {})
+        self.registry.register(_Present(self))
+        self.registry.register(BuildCollector(__version__))
+        self.registry.register(DiskCollector(lambda: places))
+        ProcessCollector(registry=self.registry)
 
     def phase_is(self, phase: Phase) -> None:
         with self._lock:
@@ -127,40 +121,43 @@ class Telemetry:
             tell(True)
 
     def polled(self, *, answered: bool) -> None:
-        self._count("polls", "answered" if answered else "unanswered")
+        self.counters.polls("answered" if answered else "unanswered")
 
     def beaten(self, *, answered: bool) -> None:
-        self._count("heartbeats", "answered" if answered else "unanswered")
+        self.counters.heartbeats("answered" if answered else "unanswered")
 
     def lease_taken(self) -> None:
-        self._count("leases", "taken")
+        self.counters.leases("taken")
 
     def lease_lost(self) -> None:
-        self._count("leases", "lost")
+        self.counters.leases("lost")
 
     def job_finished(self, outcome: str) -> None:
-        self._count("jobs", outcome)
+        self.counters.jobs(outcome)
 
     def job_given_back(self, reason: str) -> None:
-        self._count("given_back", reason)
+        self.counters.given_back(reason)
 
     def bytes_moved(self, way: str, count: int) -> None:
-        self._count("bytes", way, count)
+        self.counters.bytes(way, count)
 
-    def cache_looked(self, *, hit: bool) -> None:
-        self._count("cache", "hit" if hit else "miss")
+    def cache_looked(self, hit: bool) -> None:
+        self.counters.cache("hit" if hit else "miss")
+
+    def health_checked(self, action: str, reason: str, *, recovers: bool) -> None:
+        self.counters.health_checked(action, reason, recovers=recovers)
+
+    def exchanged(self, exchange: TimedExchange) -> None:
+        self.counters.exchanged(exchange)
 
     def server_restarted(self, name: str) -> None:
-        self._count("server_restarts", name)
+        self.counters.server_restarts(name)
 
     def stage_took(self, stage: str, seconds: float) -> None:
-        with self._lock:
-            known = stage in self._stages or len(self._stages) < LABELS_MAX
-            self._stages[stage if known else OTHERS].add(seconds)
+        self.counters.stage_took(stage, seconds)
 
     def server_busy(self, name: str, seconds: float) -> None:
-        with self._lock:
-            self._busy_s[name] += seconds
+        self.counters.busy_s(name, seconds)
 
     def seen(self) -> Seen:
         with self._lock:
@@ -170,16 +167,29 @@ class Telemetry:
                 running=self._running,
                 leases=self._leases,
                 servers=dict(self._servers),
-                counts=dict(self._counts),
-                stages={
-                    name: Histogram(list(each.within), each.count, each.sum_s) for name, each in self._stages.items()
-                },
-                busy_s=dict(self._busy_s),
                 takes_no_work=self._takes_no_work,
             )
 
-    def _count(self, what: str, label: str, by: int = 1) -> None:
-        with self._lock:
-            if (what, label) not in self._counts and sum(name == what for name, _ in self._counts) >= LABELS_MAX:
-                label = OTHERS
-            self._counts[what, label] += by
+
+class _Present(Collector):
+    """How the worker is now, read at each scrape."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        seen = self._telemetry.seen()
+        phase = GaugeMetricFamily("comfyfleet_worker_phase", "1 for the phase the worker is in.", labels=["phase"])
+        for each in Phase:
+            phase.add_metric([each.value], int(each is seen.phase))
+        yield phase
+        for name, text, value in (
+            ("held_leases", "Leases held now.", seen.leases),
+            ("running_jobs", "Jobs that run on a server now.", seen.running),
+            ("loop_age_seconds", "Seconds since the agent's loop last turned.", seen.loop_age_s),
+        ):
+            yield GaugeMetricFamily(f"comfyfleet_worker_{name}", text, value=value)
+        ready = GaugeMetricFamily("comfyfleet_worker_server_ready", "1: the server can run jobs.", labels=["server"])
+        for name, status in sorted(seen.servers.items()):
+            ready.add_metric([name], int(status.ready))
+        yield ready

@@ -7,7 +7,7 @@ from typing import Self
 from comfyfleet.wire.worker_v1 import OutputUrl
 from comfyfleet.worker.download import Download, Renew
 from comfyfleet.worker.landing import Downloaded, Landing
-from comfyfleet.worker.store_line import Line
+from comfyfleet.worker.store_line import Line, OnMoved, ignore_moved
 from comfyfleet.worker.transfer_errors import DiskTrouble, TransferFailed, TransferLimits
 from comfyfleet.worker.upload import Body, Mint, Upload
 
@@ -15,10 +15,12 @@ DEFAULT_LIMITS = TransferLimits()
 
 
 class Transfer:
-    def __init__(self, *, base_url: str = "", limits: TransferLimits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self, *, base_url: str = "", limits: TransferLimits = DEFAULT_LIMITS, on_moved: OnMoved = ignore_moved
+    ) -> None:
         """`base_url`: the control plane's, before the relative URLs of a local store."""
         self._limits = limits
-        self._line = Line(base_url, limits)
+        self._line = Line(base_url, limits, on_moved)
 
     async def close(self) -> None:
         await self._line.close()

@@ -56,7 +56,9 @@ class Upload:
         ):
             status = response.status_code
             if status in (200, 201, 204) or (status == 412 and self._may_be_there):
-                return  # 412: nobody else knows this place, so it is our own PUT, whose answer was lost
+                # 412: nobody else knows this place, so it is our own PUT, whose answer was lost.
+                self._line.moved("out", self._body.size_bytes)
+                return
             if status in EXPIRED or status == 412:
                 self._tries.renew(url, status)
                 await self._move()

@@ -238,6 +238,7 @@ def test_a_server_that_never_comes_back_gives_the_prompt_back_before_the_deadlin
 
     seen = watch_job(Job(a_prompt()), dying)
     assert seen.outcome == Returned(ReturnReason.UNREACHABLE)
+    assert seen.updates[-1] == Checked("return_to_queue", "unreachable", recovers=True)
     assert 120 <= seen.took_s < 150
 
 

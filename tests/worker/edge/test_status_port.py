@@ -1,15 +1,17 @@
 """`/healthz` and `/metrics`."""
 
-import re
 import socket
+from pathlib import Path
 
 import httpx2
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+from comfyfleet import __version__
+from comfyfleet.worker.counters import LABELS_MAX
 from comfyfleet.worker.status_port import StatusPort, StatusPortTaken
-from comfyfleet.worker.telemetry import LABELS_MAX, LOOP_AGE_S_MAX, Phase, Telemetry
-
-LINE = re.compile(r'[a-z_]+(\{[a-z]+="(\\.|[^"\\])*"(,[a-z]+="(\\.|[^"\\])*")*\})? [0-9.e+-]+')
+from comfyfleet.worker.telemetry import LOOP_AGE_S_MAX, Phase, Telemetry
+from tests.metric_names import problems_of
 
 
 class Clock:
@@ -50,8 +52,8 @@ def test_a_worker_is_well_while_it_polls_or_drains_with_a_server_and_a_loop_that
         assert client.head(f"http://127.0.0.1:{port.port}/metrics").status_code == 200
 
 
-def test_what_is_counted_is_written_as_prometheus_reads_it() -> None:
-    telemetry = Telemetry()
+def test_what_is_counted_is_written_as_prometheus_reads_it(tmp_path: Path) -> None:
+    telemetry = Telemetry(folders={"worker": tmp_path / "not made yet"})
     telemetry.server_is('ugly "name"\n\\', ready=True)
     telemetry.holding(leases=2, running=1)
     telemetry.job_finished("completed")
@@ -59,24 +61,45 @@ def test_what_is_counted_is_written_as_prometheus_reads_it() -> None:
     telemetry.stage_took("run", 3.0)
     telemetry.server_busy("a", 1.5)
     telemetry.bytes_moved("in", 20_000_000)
+    telemetry.health_checked("continue_monitoring", "running", recovers=False)
+    telemetry.health_checked("fail_job", "service_error", recovers=True)
     for number in range(LABELS_MAX * 2):
         telemetry.job_given_back(f"reason {number}")
     with StatusPort(telemetry, host="127.0.0.1", port=0) as port:
         text = httpx2.get(f"http://127.0.0.1:{port.port}/metrics").text
-    lines = text.splitlines()
-    assert all(LINE.fullmatch(line) for line in lines if not line.startswith("#")), text
-    for line in (
-        'comfyfleet_worker_jobs_total{outcome="completed"} 2',
-        "comfyfleet_worker_held_leases 2",
-        'comfyfleet_worker_stage_seconds_bucket{stage="run",le="2.5"} 0',
-        'comfyfleet_worker_stage_seconds_bucket{stage="run",le="5"} 1',
-        'comfyfleet_worker_stage_seconds_bucket{stage="run",le="+Inf"} 1',
-        'comfyfleet_worker_stage_seconds_sum{stage="run"} 3.0',
-        'comfyfleet_worker_server_ready{server="ugly \\"name\\"\\n\\\\"} 1',
-        'comfyfleet_worker_bytes_total{way="in"} 20000000',
-        f'comfyfleet_worker_given_back_total{{reason="other"}} {LABELS_MAX}',
+        accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
+        newer = httpx2.get(f"http://127.0.0.1:{port.port}/metrics", headers=accept)
+    assert newer.headers["content-type"].startswith("application/openmetrics-text")
+    assert newer.text.endswith("# EOF\n")
+    assert problems_of(text) == []
+    samples = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    for sample, value in (
+        (("comfyfleet_worker_jobs_total", ("outcome", "completed")), 2),
+        (("comfyfleet_worker_held_leases",), 2),
+        (("comfyfleet_worker_stage_seconds_bucket", ("le", "2.5"), ("stage", "run")), 0),
+        (("comfyfleet_worker_stage_seconds_bucket", ("le", "5.0"), ("stage", "run")), 1),
+        (("comfyfleet_worker_stage_seconds_sum", ("stage", "run")), 3),
+        (("comfyfleet_worker_server_ready", ("server", 'ugly "name"\n\\')), 1),
+        (("comfyfleet_worker_bytes_total", ("way", "in")), 20_000_000),
+        (("comfyfleet_worker_given_back_total", ("reason", "other")), LABELS_MAX),
+        (
+            ("comfyfleet_worker_health_checks_total", ("action", "continue_monitoring"), ("reason", "running")),
+            1,
+        ),
+        (("comfyfleet_worker_recoveries_total", ("action", "fail_job"), ("reason", "service_error")), 1),
+        (("comfyfleet_build_info", ("version", __version__)), 1),
     ):
-        assert line in lines
+        assert samples[sample] == value
+    assert samples["comfyfleet_disk_free_bytes", ("place", "worker")] > 0
+    assert (
+        "comfyfleet_worker_recoveries_total",
+        ("action", "continue_monitoring"),
+        ("reason", "running"),
+    ) not in samples
 
 
 def test_a_port_that_is_taken_is_told_and_silent_callers_keep_nobody_away() -> None:

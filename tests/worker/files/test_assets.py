@@ -74,6 +74,20 @@ async def test_what_was_used_longest_ago_goes_first(cache: AssetCache, store: Fa
     assert len(store.asked) == 4
 
 
+async def test_each_look_is_counted_and_bytes_only_when_they_came(tmp_path: Path, store: FarStore) -> None:
+    looks, moved = list[bool](), list[tuple[str, int]]()
+    first, second = (an_asset(store, name) for name in ("a", "b"))
+    async with Transfer(base_url=store.url, on_moved=lambda way, count: moved.append((way, count))) as transfer:
+        for uses in ([first, first, second], [first]):
+            cache = AssetCache(tmp_path / "assets", bytes_max=350 * KIB, transfer=transfer, on_look=looks.append)
+            await cache.open()
+            await use(cache, *uses)
+            await cache.close()
+    # The last one was there from an earlier life: read again, and not downloaded.
+    assert looks == [False, True, False, True]
+    assert sum(count for way, count in moved if way == "in") == 200 * KIB
+
+
 async def test_the_order_outlives_the_process(cache: AssetCache, store: FarStore, transfer: Transfer) -> None:
     first, second, third = (an_asset(store, name) for name in ("a", "b", "c"))
     await use(cache, first, second, third, first)

@@ -19,6 +19,7 @@ from comfyfleet.comfy.cloud.refusals import refusal
 from comfyfleet.comfy.errors import UnexpectedAnswer
 from comfyfleet.comfy.exchange import Answer, Exchange
 from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.kernel.exchanges import Kind
 from comfyfleet.kernel.hosts import is_loopback
 from comfyfleet.kernel.secret import Secret
 
@@ -157,7 +158,7 @@ class CloudClient:
 
     def _exchange(self, address: Address) -> Exchange:
         transport = None if self._proxy is None else httpx2.AsyncHTTPTransport(proxy=self._proxy)
-        return Exchange(address, transport=transport)
+        return Exchange(address, transport=transport, kind=Kind.COMFY_CLOUD)
 
 
 def checked_url(url: str) -> str:

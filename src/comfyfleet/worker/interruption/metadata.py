@@ -8,6 +8,7 @@ from typing import Self
 import httpx2
 
 from comfyfleet.kernel.errors import Unavailable
+from comfyfleet.kernel.exchanges import Kind, timed_exchange
 
 TOKEN_PATH = "/latest/api/token"  # noqa: S105 a path
 TOKEN_TTL_S = 21_600
@@ -67,9 +68,11 @@ class Metadata:
 
     async def _request(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str]:
         try:
-            async with asyncio.timeout(self._request_s):
-                async with self._client.stream(method, path, headers=headers) as response:
-                    return response.status_code, await _bounded(response)
+            with timed_exchange(Kind.MACHINE, f"{method} {path}") as exchange:
+                async with asyncio.timeout(self._request_s):
+                    async with self._client.stream(method, path, headers=headers) as response:
+                        exchange.status = response.status_code
+                        return response.status_code, await _bounded(response)
         except TimeoutError:
             raise MetadataUnavailable(problem=f"no answer within {self._request_s:g} s") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as problem:

@@ -10,6 +10,7 @@ import structlog
 
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import Refused
+from comfyfleet.kernel.exchanges import Kind, timed_exchange
 from comfyfleet.worker.interruption.machine import Ec2Machine
 
 CALL_S = 5
@@ -36,13 +37,16 @@ class AutoScaling:
 
     def group(self) -> str | None:
         """None: the instance is in no Auto Scaling group."""
-        found = self._client.describe_auto_scaling_instances(InstanceIds=[self._instance_id])["AutoScalingInstances"]
+        with timed_exchange(Kind.MACHINE, "DescribeAutoScalingInstances"):
+            answer = self._client.describe_auto_scaling_instances(InstanceIds=[self._instance_id])
+        found = answer["AutoScalingInstances"]
         return str(found[0]["AutoScalingGroupName"]) if found else None
 
     def protect(self, group: str, *, on: bool) -> None:
-        self._client.set_instance_protection(
-            InstanceIds=[self._instance_id], AutoScalingGroupName=group, ProtectedFromScaleIn=on
-        )
+        with timed_exchange(Kind.MACHINE, "SetInstanceProtection"):
+            self._client.set_instance_protection(
+                InstanceIds=[self._instance_id], AutoScalingGroupName=group, ProtectedFromScaleIn=on
+            )
 
     def close(self) -> None:
         self._client.close()

@@ -1,0 +1,53 @@
+"""The naming rules of `promtool check metrics`, over a real exposition: no binary of 90 MB for a dozen rules."""
+
+import re
+from collections.abc import Iterator
+
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+NOT_BASE_UNITS = (
+    "ms",
+    "milliseconds",
+    "minutes",
+    "hours",
+    "days",
+    "kib",
+    "mib",
+    "mb",
+    "gb",
+    "percent",
+    "milli",
+    "micro",
+)
+RESERVED = {"job", "instance", "__name__"}
+HISTOGRAM_LABELS = {"le", "quantile"}
+
+
+def problems_of(text: str) -> list[str]:
+    families = list(text_string_to_metric_families(text))
+    names = [family.name for family in families]
+    repeated = [f"{name}: twice" for name in {each for each in names if names.count(each) > 1}]
+    return repeated + [f"{family.name}: {problem}" for family in families for problem in _problems(family)]
+
+
+def _problems(family: Metric) -> Iterator[str]:
+    rules = {
+        "not lower_snake_case": not NAME.fullmatch(family.name),
+        "no help text": not family.documentation,
+        f"a {family.type}": family.type not in ("counter", "gauge", "histogram"),
+        # The parser cuts `_total` off the name of a counter; the samples have it.
+        "a counter without _total": family.type == "counter"
+        and not all(sample.name.endswith("_total") for sample in family.samples),
+        "_total, and no counter": family.type != "counter" and family.name.endswith("_total"),
+        "not in base units": any(part in NOT_BASE_UNITS for part in family.name.split("_")),
+        "a suffix that histograms use": family.name.endswith(("_count", "_sum", "_bucket")),
+    }
+    yield from (problem for problem, holds in rules.items() if holds)
+    for sample in family.samples:
+        labels = set(sample.labels) - (HISTOGRAM_LABELS if family.type == "histogram" else set())
+        if labels & (RESERVED | HISTOGRAM_LABELS):
+            yield f"a reserved label in {sorted(labels)}"
+        if any(not NAME.fullmatch(label) for label in labels):
+            yield f"a label that is not lower_snake_case in {sorted(labels)}"
