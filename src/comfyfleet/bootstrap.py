@@ -102,7 +102,7 @@ def build_house(
             databases,
             url=replica_url(settings),
             signing_key=signing_key,
-            stale_worker_s=settings.stale_worker_s,
+            fleet_rules=_fleet_rules(settings),
         ),
         leases=leases,
         chain=ChainSigner(signing_key),

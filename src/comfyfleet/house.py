@@ -94,17 +94,15 @@ class House:
 
     async def take_runnable(self, tx: ControlTx, name: str | EffectId) -> tuple[Offer, Version]:
         """An effect to make a job of. Raises EffectUnavailable, also where no worker can run it."""
-        return await effects.take_runnable(tx, name, self.desk.availability, stale_s=self.fleet_rules.stale_worker_s)
+        return await effects.take_runnable(tx, name, self.desk.availability, rules=self.fleet_rules)
 
     async def take_runnables(self, tx: ControlTx, slugs: Collection[str]) -> dict[str, Offer | FleetError]:
         """Several; of each that cannot be used or run, why not."""
-        return await effects.take_runnables(tx, slugs, self.desk.availability, stale_s=self.fleet_rules.stale_worker_s)
+        return await effects.take_runnables(tx, slugs, self.desk.availability, rules=self.fleet_rules)
 
     async def show_availability(self, tx: ControlTx, offers: Sequence[Offer]) -> list[ListedOffer]:
         """With whether a worker can run each."""
-        return await effects.show_availability(
-            tx, offers, self.desk.availability, stale_s=self.fleet_rules.stale_worker_s
-        )
+        return await effects.show_availability(tx, offers, self.desk.availability, rules=self.fleet_rules)
 
     @property
     def run_rules(self) -> RunRules:

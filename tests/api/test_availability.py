@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx2
@@ -10,7 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from comfyfleet import fleet, pipelines
-from comfyfleet.db.tables import capability_lists
+from comfyfleet.db.dialect import seconds_from_now
+from comfyfleet.db.tables import capability_lists, comfyui_workers
 from comfyfleet.fleet import Fleet, NewWorker, Registration, WorkerEvent
 from comfyfleet.house import House
 from comfyfleet.pipelines import RunStatus
@@ -70,6 +71,18 @@ class Shop:
         token = {"Authorization": f"Bearer {self.workers[name].token.reveal()}"}
         answer = await self.client.post("/api/worker/deregister", json={"worker_id": name}, headers=token)
         assert answer.status_code == 200, answer.text
+
+    async def leave_for_good(self, name: str) -> None:
+        await self.leave(name)
+        await self.give_up(name)
+
+    async def give_up(self, name: str) -> None:
+        """It has not been seen for too long."""
+        before = seconds_from_now(-self.house.fleet_rules.stale_worker_s - 1)
+        async with self.house.control_tx() as tx:
+            workers = sa.update(comfyui_workers).where(comfyui_workers.c.worker_id == name)
+            await tx.run(workers.values(last_seen_at=before))
+        self.house.desk.availability.forget()
 
     def later(self, seconds: float) -> None:
         self.clock.advance(seconds)
@@ -183,6 +196,50 @@ async def test_while_the_able_worker_is_away_an_order_is_taken_and_says_why_it_w
     await shop.refused("no worker that can run it is connected")
 
 
+async def test_a_worker_that_signed_off_is_waited_for_until_it_is_given_up(shop: Shop) -> None:
+    """It restarts, as a rule: nobody should find the effect closed meanwhile."""
+    await shop.register("gpu-1", WHOLE)
+    await shop.leave("gpu-1")
+    shown = await shop.shown()
+    assert shown["unavailable_because"] is None
+    assert shown["waits_because"] == "no worker that can run it is online; a job waits until one is back"
+    queue = await shop.queue(await shop.ordered())
+    assert queue["waits_because"] == "No worker that can run it is online; a job waits until one is back."
+    assert queue["deadline_at"] is not None
+    assert queue["estimated_start_s"] is None
+    await shop.give_up("gpu-1")
+    await shop.refused("no worker that can run it is connected")
+
+
+async def test_a_worker_with_workflows_of_its_own_is_waited_for_too(
+    house: House, client: httpx2.AsyncClient, clock: ManualClock
+) -> None:
+    shop = await Shop.open(house, client, clock)
+    new = NewWorker("alone", "127.0.0.1", capabilities=WHOLE)
+    async with house.control_tx() as tx:
+        own = [(await effects.find_offer(tx, "draw")).workflow.id]
+        shop.workers["alone"] = await fleet.register_worker(
+            tx, new, fleet=None, own_workflows=own, rules=house.fleet_rules
+        )
+    await shop.leave("alone")
+    assert (await shop.shown())["waits_because"] == "no worker that can run it is online; a job waits until one is back"
+    await shop.ordered()
+
+
+async def test_a_worker_that_an_operator_must_approve_again_is_not_waited_for(shop: Shop) -> None:
+    await shop.register("gpu-1", WHOLE)
+    await shop.leave("gpu-1")
+    by_hand = replace(shop.house.fleet_rules, approves_by_itself=False)
+    async with shop.house.control_tx(read_only=True) as tx:
+        workflow_id = (await effects.find_offer(tx, "draw")).workflow.id
+        asked = {"by itself": shop.house.fleet_rules, "by hand": by_hand}
+        can_run = {
+            name: (await fleet.read_availability(tx, [workflow_id], rules=rules))[workflow_id].can_run
+            for name, rules in asked.items()
+        }
+    assert can_run == {"by itself": True, "by hand": False}
+
+
 async def test_a_queued_job_says_when_its_last_able_worker_left(shop: Shop) -> None:
     await shop.register("gpu-1", WHOLE)
     await shop.register("gpu-2", NO_NODE)
@@ -191,7 +248,11 @@ async def test_a_queued_job_says_when_its_last_able_worker_left(shop: Shop) -> N
     assert (queue["waits_because"], queue["estimated_start_s"] is None) == (None, False)
     await shop.leave("gpu-1")
     queue = await shop.queue(job_id)
+    assert queue["waits_because"] == "No worker that can run it is online; a job waits until one is back."
+    await shop.give_up("gpu-1")
+    queue = await shop.queue(job_id)
     assert queue["waits_because"] == "No worker has all the nodes that it needs."
+    assert queue["deadline_at"] is not None
     await shop.refused("nodes")
 
 
@@ -199,7 +260,7 @@ async def test_a_fleet_that_scales_from_zero_sells_what_its_last_machines_had(sh
     await shop.register("gpu-1", WHOLE)
     shop.later(SILENT_S)
     await shop.register("gpu-1", {**WHOLE, "vram_gb": 1.0})  # another kind of machine under its name
-    await shop.leave("gpu-1")
+    await shop.leave_for_good("gpu-1")
     await shop.refused("no worker that can run it is connected")
     path = f"/api/admin/fleets/{shop.fleet.id}/scaling"
     answer = await shop.client.put(path, json={"scales_from_zero": True}, headers=shop.operator)
@@ -210,7 +271,7 @@ async def test_a_fleet_that_scales_from_zero_sells_what_its_last_machines_had(sh
     # Long after, when no worker has these lists any more, the fleet still knows.
     shop.later(40 * DAY_S)
     await shop.register("gpu-1", NO_NODE)
-    await shop.leave("gpu-1")
+    await shop.leave_for_good("gpu-1")
     await forget_old.tick(shop.house, rules=UpkeepRules())
     async with shop.house.control_tx(read_only=True) as tx:
         kept = [row.lists["node_classes"] for row in await tx.all(sa.select(capability_lists.c.lists))]
@@ -249,7 +310,7 @@ async def test_a_retry_is_refused_like_an_order_and_what_was_answered_is_answere
     job_id = await shop.ordered(idempotency_key="k")
     cancelled = await shop.client.post(f"/api/ai-jobs/{job_id}/cancel", headers=shop.member.headers)
     assert cancelled.json()["status"] == "cancelled"
-    await shop.leave("gpu-1")
+    await shop.leave_for_good("gpu-1")
     retry = await shop.client.post(f"/api/ai-jobs/{job_id}/retry", json={}, headers=shop.member.headers)
     assert (retry.status_code, retry.json()["error"]["code"]) == (422, "effect_unavailable")
     assert await shop.balance() == CREDIT
@@ -264,6 +325,9 @@ async def test_a_worker_that_may_not_work_sells_nothing(shop: Shop, event: Worke
     answer = await shop.client.post(f"/api/admin/workers/gpu-1/{verb}", headers=shop.operator)
     assert answer.status_code == 200
     await shop.refused("no worker that can run it is connected")
+    if event is WorkerEvent.DRAIN:  # as a worker does that an operator wants gone; started again, it waits
+        await shop.leave("gpu-1")
+        await shop.refused("no worker that can run it is connected")
 
 
 @contextmanager

@@ -30,6 +30,7 @@ def test_jobs_are_created_paid_for_and_queued_in_batches(comfyfleet: Command, ce
     made = comfyfleet.json(
         "dispatches", "create", "--tenant", "acme", "--workflow", "swap", "--count", "1201", "--cost", "2"
     )
+    assert "no fleet may run its workflow" in made["waits_because"]
     assert (made["count"], made["queued"], made["tenant"], made["workflow"]) == (1201, 1201, "acme", "swap")
     assert central.execute("SELECT COUNT(*) FROM ai_job_dispatches WHERE status = 'queued'").fetchone() == (1201,)
     payload = json.loads(central.execute("SELECT payload FROM dispatch_payloads LIMIT 1").fetchone()[0])
@@ -38,6 +39,7 @@ def test_jobs_are_created_paid_for_and_queued_in_batches(comfyfleet: Command, ce
     said = comfyfleet("dispatches", "create", "--tenant", "acme", "--workflow", "swap")
     newest = central.execute("SELECT id FROM ai_job_dispatches ORDER BY id DESC LIMIT 1").fetchone()[0]
     assert f"Created job {UUID(newest)} of swap for acme." in said
+    assert "No worker can run it now: no fleet may run its workflow" in said
     assert json.loads(comfyfleet("dispatches", "show-graph", str(UUID(newest)))) == json.loads(GRAPH)
     assert "not_found" in comfyfleet("dispatches", "show-result", str(UUID(newest)), code=3)
     attempt = "INSERT INTO dispatch_attempts (dispatch_id, epoch, nonce, worker_id, incarnation, granted_at, reason,"

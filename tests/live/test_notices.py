@@ -1,5 +1,6 @@
 """What belongs to no job is told, too, so that no page has to ask for it again and again."""
 
+import asyncio
 import random
 from ipaddress import ip_network
 
@@ -9,6 +10,7 @@ from comfyfleet import audit, webhooks
 from comfyfleet.audit import Action, Actor
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
+from comfyfleet.live.model import OFFERS
 from comfyfleet.upkeep.deliver_webhooks import Courier
 from comfyfleet.webhooks import WebhookType
 from tests.builders import Member, a_member, an_operator_key
@@ -76,6 +78,21 @@ async def test_operators_hear_of_tenants_at_whichever_replica(replica: Replica, 
         assert invited.status_code == 201, invited.text
         await console.until("tenants")
     assert told(console, "tenants") == before + 1
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+async def test_a_gallery_hears_at_whichever_replica_that_a_worker_left(
+    replica: Replica, other: Replica, stage: Stage, owner: Member
+) -> None:
+    async with reading(other, owner) as studio:
+        await studio.until("effects")  # whoever is new is told
+        async with asyncio.timeout(10):
+            while OFFERS not in replica.house.live.hub._ears:  # noqa: ASYNC110 nobody is told of an ear
+                await asyncio.sleep(0.01)
+        await stage.worker.say(replica, "poll", capabilities={"weights": []}, wait_seconds=0)
+        await studio.until("effects")
+        await stage.worker.say(replica, "deregister")
+        await studio.until("effects")
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)

@@ -21,7 +21,7 @@ from comfyfleet.kernel.ids import JobId, new_id
 from comfyfleet.kernel.page import PageRequest
 
 if TYPE_CHECKING:
-    from comfyfleet import dispatch, jobs, ledger, tenants, workflows
+    from comfyfleet import dispatch, fleet, jobs, ledger, tenants, workflows
     from comfyfleet.house import House
     from comfyfleet.jobs import NewJob
     from comfyfleet.tenants import Tenant, User
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from comfyfleet.workflows import Version, Workflow
 else:
     dispatch = Late("comfyfleet.dispatch")
+    fleet = Late("comfyfleet.fleet")
     jobs = Late("comfyfleet.jobs")
     ledger = Late("comfyfleet.ledger")
     relay_submissions = Late("comfyfleet.upkeep.relay_submissions")
@@ -52,6 +53,7 @@ class Created:
     workflow: str
     first_id: JobId
     last_id: JobId
+    waits_because: str | None = None  # no worker can take them now
 
 
 @app.command("create")
@@ -82,7 +84,8 @@ def create(
             expected_s=expected_s,
             run_deadline_s=chosen.run_deadline_s,
         )
-        return await create_many(house, home, chosen, wanted, count=count, quiet=as_json)
+        made = await create_many(house, home, chosen, wanted, count=count, quiet=as_json)
+        return replace(made, waits_because=await _waits_because(house, chosen))
 
     made = in_house(work)
     print_one(made, as_json=as_json, sentence=_sentence(made))
@@ -91,7 +94,15 @@ def create(
 def _sentence(made: Created) -> str:
     what = f"job {made.first_id}" if made.count == 1 else f"{made.count} jobs"
     waits = "" if made.queued == made.count else f" Still to be sent: {made.count - made.queued}."
-    return f"Created {what} of {made.workflow} for {made.tenant}.{waits}"
+    absent = "" if made.waits_because is None else f" No worker can run it now: {made.waits_because}."
+    return f"Created {what} of {made.workflow} for {made.tenant}.{waits}{absent}"
+
+
+async def _waits_because(house: House, workflow: Workflow) -> str | None:
+    """Said and not refused: whoever tests a fleet may queue first and start workers afterwards."""
+    async with house.control_tx(read_only=True) as tx:
+        found = (await fleet.read_availability(tx, [workflow.id], rules=house.fleet_rules))[workflow.id]
+    return found.detail or found.waits or found.problem
 
 
 async def create_many(

@@ -50,6 +50,7 @@ HELD_MAX = 10_000
 EVERYBODY = "*"
 # Nor so: what one worker holds has changed, by the id of its row.
 HOLDER = "holder/"
+CAPABILITIES = "*capabilities"  # no worker has this name: only what can be run is asked anew
 # Where no process can tell another, a cancel that came from elsewhere is found by looking.
 NOTICES_LOOK_S, NOTICES_LOOK_TOLD_S = 1.0, 5.0
 
@@ -101,16 +102,19 @@ class Desk:
     async def poll(self, poll: Poll, *, wait_s: float) -> Grant | None:
         return await self.polls.poll(poll, wait_s=wait_s)
 
-    async def change_capabilities(self, worker: Worker, capabilities: Mapping[str, Any]) -> None:
-        """It has other weights or nodes than it had. Raises Superseded."""
+    async def change_capabilities(self, worker: Worker, capabilities: Mapping[str, Any]) -> bool:
+        """It has other weights or nodes than it had. False: the same as it said before. Raises Superseded."""
         async with self._central.control_tx() as tx:
             digest = await fleet.change_capabilities(tx, worker, capabilities)
         # A worker may say the same with every poll.
-        if self._said.get(worker.id) != digest:
-            if len(self._said) >= HELD_MAX:
-                self._said.clear()
-            self._said[worker.id] = digest
-            self.availability.forget()
+        if self._said.get(worker.id) == digest:
+            return False
+        if len(self._said) >= HELD_MAX:
+            self._said.clear()
+        self._said[worker.id] = digest
+        self.availability.forget()
+        self._bell.ring(changed=CAPABILITIES)
+        return True
 
     async def heartbeat(self, beats: Sequence[Beat]) -> Extensions:
         """Those that come back live on; what is missing is lost."""

@@ -1,6 +1,6 @@
 """Workers and fleets: who may ask for work, and for which."""
 
-from comfyfleet.fleet.able import able_workers, find_candidates
+from comfyfleet.fleet.able import Candidates, able_workers, find_candidates
 from comfyfleet.fleet.able.availability import read_availability
 from comfyfleet.fleet.able.model import Availability
 from comfyfleet.fleet.able.picture import AvailabilityPicture
@@ -92,6 +92,7 @@ __all__ = [
     "Assignment",
     "Availability",
     "AvailabilityPicture",
+    "Candidates",
     "Capabilities",
     "CapabilityBook",
     "Fleet",

@@ -50,8 +50,8 @@ async def deregister_worker(tx: ControlTx, worker: Worker) -> Worker:
     if row is None or row.incarnation != worker.incarnation:
         raise Superseded(worker.worker_id)
     await keep_inventory(tx, row)
+    # Workflows of its own are kept: what it could run is sold while it restarts.
     moved = await tx.maybe(sql.move_worker(worker.id, WorkerEvent.LEAVE))
-    await tx.run(sql.forget_workflows(worker.id))
     return Worker.from_row(moved if moved is not None else row)
 
 

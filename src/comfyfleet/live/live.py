@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from comfyfleet.db import Database
+from comfyfleet.fleet import FleetRules
 from comfyfleet.kernel.errors import DatabaseUnavailable, LimitReached
 from comfyfleet.kernel.ids import JobId, RunId, TenantId, UserId, new_id
 from comfyfleet.kernel.secret import Secret
@@ -54,14 +55,14 @@ class Live:
         *,
         url: str,
         signing_key: Secret,
-        stale_worker_s: float = 7200.0,
+        fleet_rules: FleetRules,
     ) -> None:
         self.central, self.pools = central, pools
         self.me = Replica(new_id(), url)
         self.signer = ReplicaSigner(signing_key)
         self.hub = Hub(self.me.origin)
         self.hub.on_interest = self._tell_interest
-        self.states = States(central, pools, stale_s=stale_worker_s, tell=self.hub.tell_state)
+        self.states = States(central, pools, rules=fleet_rules, tell=self.hub.tell_state)
         self.actions = Actions(central, self.hub)
         self._links: dict[UUID, tuple[Link, asyncio.Task[None]]] = {}
         self._outboxes: set[Outbox] = set()
@@ -111,8 +112,9 @@ class Live:
         self.people_changed()
 
     def workers_changed(self) -> None:
-        """A worker came or left: those who look at effects here look again."""
-        self.hub.hear_hint(OFFERS)
+        """A worker came or left, or has other weights or nodes: those who look at effects, here and at other replicas,
+        look again."""
+        self.hub.changed([OFFERS])
 
     def people_changed(self) -> None:
         """Operators who look at tenants, their users and their wallets look again."""

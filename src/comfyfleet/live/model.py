@@ -16,7 +16,7 @@ WALLET = "wallet"
 # Topics that belong to no job: something was done by operators; something of what users may order; somebody's wallet or
 # a tenant's users changed. Whoever listens is told to look again, and no more.
 ACTIONS, OFFERS, PEOPLE = (UUID(int=number) for number in range(3))
-READ_HERE = frozenset({ACTIONS, OFFERS})  # each process finds these in the database
+READ_HERE = frozenset({ACTIONS})  # each process finds these in the database
 # A job is seldom heard of by more than two or three processes.
 ORIGINS_MAX = 16
 CURSOR_CHARS_MAX = 500

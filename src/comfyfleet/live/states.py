@@ -16,7 +16,8 @@ from comfyfleet import fleet
 from comfyfleet.db import ControlTx, Database, PoolTx, TenantTx
 from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch.lifecycle import DispatchStatus
-from comfyfleet.dispatch.waiting import NO_WORKER, NONE_FIT
+from comfyfleet.dispatch.waiting import NO_WORKER, is_of_workers
+from comfyfleet.fleet import FleetRules
 from comfyfleet.fleet.able import Routing
 from comfyfleet.jobs.lifecycle import JobStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable, NotFound
@@ -49,10 +50,10 @@ async def newest_jobs(tx: TenantTx, user_id: UserId, *, rows: int) -> list[JobSt
 
 class States:
     def __init__(
-        self, central: Database, pools: Mapping[str, Database], *, stale_s: float, tell: Callable[[JobState], None]
+        self, central: Database, pools: Mapping[str, Database], *, rules: FleetRules, tell: Callable[[JobState], None]
     ) -> None:
         self._central, self._pools, self._tell = central, pools, tell
-        self._stale_s = stale_s
+        self._rules = rules
         self._followed: Counter[JobId] = Counter()
         self._pool_of: dict[JobId, str] = {}
         self._told: dict[JobId, JobState] = {}
@@ -120,7 +121,7 @@ class States:
         alive = [row for row in rows if not states[row.id].is_over]
         if alive:
             async with self._central.control_tx(read_only=True) as tx:
-                states |= await _placed(tx, alive, states, stale_s=self._stale_s)
+                states |= await _placed(tx, alive, states, rules=self._rules)
         return states
 
 
@@ -129,13 +130,13 @@ async def _watched(tx: PoolTx, job_ids: Sequence[JobId]) -> Sequence[Any]:
 
 
 async def _placed(
-    tx: ControlTx, rows: Sequence[Any], states: Mapping[JobId, JobState], *, stale_s: float
+    tx: ControlTx, rows: Sequence[Any], states: Mapping[JobId, JobState], *, rules: FleetRules
 ) -> dict[JobId, JobState]:
     """The queue knows first that a job runs, and how long one waits that does not."""
     statement = sql.places(ahead_max=AHEAD_MAX)
     places = {row.id: row for row in await tx.all(statement, rows=batch([{"id": row.id} for row in rows]))}
     queued = [row for row in rows if row.id in places and places[row.id].status == DispatchStatus.QUEUED]
-    paces = await _paces(tx, queued, stale_s=stale_s) if queued else NO_PACES
+    paces = await _paces(tx, queued, rules=rules) if queued else NO_PACES
     placed: dict[JobId, JobState] = {}
     for row in rows:
         if row.id not in places:
@@ -159,18 +160,18 @@ class _Paces:
 NO_PACES = _Paces({}, {}, {})
 
 
-async def _paces(tx: ControlTx, queued: Sequence[Any], *, stale_s: float) -> _Paces:
+async def _paces(tx: ControlTx, queued: Sequence[Any], *, rules: FleetRules) -> _Paces:
     workflow_ids = sorted({row.workflow_id for row in queued})
     past = {row.workflow_id: float(row.past_s) for row in await tx.all(sql.past_times(workflow_ids))}
     able = await fleet.able_workers(tx, workflow_ids)
     nobody = {row.workflow_id for row in queued if not able.get((row.workflow_id, row.provider))}
-    found = await fleet.read_availability(tx, nobody, stale_s=stale_s)
+    found = await fleet.read_availability(tx, nobody, rules=rules)
     return _Paces(past, able, {each: text for each in nobody if (text := found[each].waits or found[each].problem)})
 
 
 def _waiting(row: Any, place: Any, paces: _Paces) -> Waiting:
     slots = len(paces.able.get((row.workflow_id, row.provider), ()))
-    because = place.reason if place.reason not in (NO_WORKER, NONE_FIT) else None
+    because = None if is_of_workers(place.reason) else place.reason
     if not slots:
         because = _sentence(paces.absent.get(row.workflow_id)) or NO_WORKER
     found = waiting(place.ahead, paces.past_s.get(row.workflow_id) or row.expected_s, slots)

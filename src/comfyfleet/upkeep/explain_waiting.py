@@ -43,9 +43,9 @@ def _judge(
 ) -> waiting.Verdict:
     found = candidates.get((starving.workflow_id, starving.provider.value), Candidates())
     if found.lacking and not found.able:
-        what = sorted({text for missing in found.lacking.values() for text in missing})
+        what = sorted({lack.text for missing in found.lacking.values() for lack in missing})
         log.warning("upkeep.workers_lack", workflow_id=str(starving.workflow_id), lacks=what[:LACKS_TOLD_MAX])
-    return waiting.judge(starving, sorted(found.able), blocks, some_lack=bool(found.lacking))
+    return waiting.judge(starving, sorted(found.able), blocks, lacked=found.lacked)
 
 
 def _report(reasons: Sequence[waiting.Reason], opened: int) -> None:

@@ -16,5 +16,6 @@ async def tick(house: House) -> int:
     async with house.control_tx() as tx:
         gone = await fleet.retire_stale(tx, stale_s=house.fleet_rules.stale_worker_s, rows=BATCH)
     if gone:
+        house.live.workers_changed()
         log.info("upkeep.workers_gone", workers=[str(each) for each in gone])
     return len(gone)

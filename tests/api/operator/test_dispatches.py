@@ -5,7 +5,7 @@ import pytest
 from comfyfleet import dispatch
 from comfyfleet.dispatch import Beat, FailureClass
 from comfyfleet.dispatch.settlements import due_settlements, park
-from comfyfleet.dispatch.waiting import NO_WORKER, NONE_FIT, Reason, tell_reasons
+from comfyfleet.dispatch.waiting import NO_WORKER, Reason, none_fit, tell_reasons
 from comfyfleet.kernel.ids import new_id
 from tests.api.operator.conftest import Depot, proof
 from tests.builders import a_tenant
@@ -150,7 +150,7 @@ async def test_that_nobody_takes_work_is_told_at_once(depot: Depot) -> None:
 async def test_operators_read_which_worker_lacks_what(depot: Depot) -> None:
     await depot.register(capabilities={"node_classes": ["Other"]})
     shown = await depot.ask("GET", f"/dispatches/{await depot.enqueue()}")
-    assert (shown["waits_because"], shown["lacks"]) == (NONE_FIT, "i-1 lacks node classes: KSampler")
+    assert (shown["waits_because"], shown["lacks"]) == (none_fit("nodes"), "i-1 lacks node classes: KSampler")
 
 
 async def test_why_nobody_takes_a_dispatch_is_told(depot: Depot) -> None:

@@ -11,7 +11,7 @@ from comfyfleet.api.operator.timeline import FleetWatch
 from comfyfleet.api.options import ApiOptions
 from comfyfleet.bootstrap import build_options
 from comfyfleet.dispatch import FailureClass, Grant, Report
-from comfyfleet.dispatch.waiting import NO_WORKER, NONE_FIT
+from comfyfleet.dispatch.waiting import NO_WORKER, none_fit
 from comfyfleet.fleet import Registration
 from comfyfleet.settings import Settings
 from tests.api.conftest import WEBHOOK_SECRET
@@ -69,7 +69,8 @@ async def test_what_no_worker_has_all_for_is_told_at_once(depot: Depot, monkeypa
     await depot.register(capabilities={"vram_gb": 8, "node_classes": ["SaveImage"], "weights": []})
     await depot.enqueue()
     [workflow] = (await depot.ask("GET", "/overview"))["workflows"]
-    assert (workflow["queued"], workflow["waits_because"]) == (1, NONE_FIT)
+    assert workflow["queued"] == 1
+    assert workflow["waits_because"] == f"{none_fit('nodes')} Missing: node classes: KSampler."
     assert (await depot.ask("GET", "/overview"))["worker_counts"] == {"approved": 1}
 
 

@@ -105,4 +105,6 @@ async def test_a_job_that_no_worker_can_run_says_so(yard: Yard, clock: ManualClo
         await fleet.touch_workers(tx, [fleet.Sighting(made.worker.id, ago_s=0.0, current_load=0)])
     assert await explain_waiting.tick(yard.house) == 1
     async with yard.house.control_tx(read_only=True) as tx:
-        assert await waiting.reason_of(tx, await dispatch.require_dispatch(tx, dispatch_id)) == waiting.NONE_FIT
+        assert await waiting.reason_of(tx, await dispatch.require_dispatch(tx, dispatch_id)) == waiting.none_fit(
+            "nodes"
+        )

@@ -4,7 +4,16 @@ from datetime import UTC, datetime, timedelta
 
 from comfyfleet.dispatch import Provider
 from comfyfleet.dispatch.matching import EVERY_STRUCTURE
-from comfyfleet.dispatch.waiting import ALL_BLOCKED, NO_WORKER, KeptAway, Reason, Starving, Verdict, judge
+from comfyfleet.dispatch.waiting import (
+    ALL_BLOCKED,
+    NO_WORKER,
+    KeptAway,
+    Reason,
+    Starving,
+    Verdict,
+    is_of_workers,
+    judge,
+)
 from comfyfleet.kernel.ids import LaneId, TenantId, WorkerId, WorkflowId, new_id
 
 LANE = LaneId(7)
@@ -22,6 +31,14 @@ def kept(
 
 def test_nobody_may_run_it() -> None:
     assert judge(STARVING, [], {}) == Verdict((Reason(LANE, None, NO_WORKER),))
+
+
+def test_those_who_may_lack_something_and_it_is_named() -> None:
+    [reason] = judge(STARVING, [], {}, lacked="model files and GPU memory").reasons
+    assert reason.text == "No worker that is online has all the model files and GPU memory that this workflow needs."
+    assert is_of_workers(reason.text)
+    assert is_of_workers(NO_WORKER)
+    assert not is_of_workers(ALL_BLOCKED)
 
 
 def test_somebody_may_run_it_so_it_only_waits_its_turn() -> None:

@@ -19,6 +19,7 @@ from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import DispatchFilter, DispatchStatus, ListedDispatch, waiting
 from comfyfleet.dispatch.priority import PRIORITY_MAX, PRIORITY_MIN
 from comfyfleet.dispatch.waiting import Starving
+from comfyfleet.fleet import FleetRules
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.kernel.ids import DispatchId, JobId, TenantId
@@ -98,7 +99,7 @@ async def get_dispatches(
 async def get_dispatch(dispatch_id: DispatchId, house: TheHouse) -> DispatchDetailView:
     """One dispatch with every attempt at it."""
     async with house.control_tx(read_only=True) as tx:
-        return await _detail(tx, dispatch_id, stale_s=house.fleet_rules.stale_worker_s)
+        return await _detail(tx, dispatch_id, rules=house.fleet_rules)
 
 
 @router.get("/{dispatch_id}/graph", dependencies=SEE)
@@ -129,7 +130,7 @@ async def cancel_dispatch(dispatch_id: DispatchId, house: TheHouse, actor: Actin
     """Waiting: cancelled at once. Leased: its worker is told, and may finish first. Over already: nothing changes."""
     async with house.control_tx() as tx:
         found = await dispatch.cancel_dispatch(tx, dispatch_id)
-        detail = await _detail(tx, dispatch_id, stale_s=house.fleet_rules.stale_worker_s)
+        detail = await _detail(tx, dispatch_id, rules=house.fleet_rules)
         action = Action("dispatch.cancel", str(dispatch_id), {"status": found.status})
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.cancelled(dispatch_id)
@@ -144,7 +145,7 @@ async def set_priority(
     """Higher goes first. Only for one that waits: 409 `not_waiting` when a worker has it, or it is over."""
     async with house.control_tx() as tx:
         moved = await dispatch.set_priority(tx, dispatch_id, body.priority)
-        detail = await _detail(tx, dispatch_id, stale_s=house.fleet_rules.stale_worker_s)
+        detail = await _detail(tx, dispatch_id, rules=house.fleet_rules)
         action = Action("dispatch.set_priority", str(dispatch_id), {"priority": body.priority})
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.came_back([moved.lane])
@@ -177,7 +178,7 @@ async def _until_queued(house: House, dispatch_id: DispatchId) -> None:
                 await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _detail(tx: ControlTx, dispatch_id: DispatchId, *, stale_s: float) -> DispatchDetailView:
+async def _detail(tx: ControlTx, dispatch_id: DispatchId, *, rules: FleetRules) -> DispatchDetailView:
     found = await dispatch.get_dispatch(tx, dispatch_id)
     if found.dispatch.status is DispatchStatus.QUEUED and found.waits_because is None:
         # Users are told after a minute. An operator who looks wants to know now.
@@ -185,16 +186,16 @@ async def _detail(tx: ControlTx, dispatch_id: DispatchId, *, stale_s: float) -> 
     return DispatchDetailView(
         dispatch=DispatchView.model_validate(found.dispatch),
         waits_because=found.waits_because,
-        lacks=await _lacks(tx, found.dispatch, stale_s=stale_s),
+        lacks=await _lacks(tx, found.dispatch, rules=rules),
         attempts=[AttemptView.model_validate(each) for each in found.attempts],
     )
 
 
-async def _lacks(tx: ControlTx, found: ListedDispatch, *, stale_s: float) -> str | None:
+async def _lacks(tx: ControlTx, found: ListedDispatch, *, rules: FleetRules) -> str | None:
     if found.status is not DispatchStatus.QUEUED:
         return None
     workflow_id = (await dispatch.require_dispatch(tx, found.id)).workflow_id
-    return (await fleet.read_availability(tx, [workflow_id], stale_s=stale_s))[workflow_id].detail
+    return (await fleet.read_availability(tx, [workflow_id], rules=rules))[workflow_id].detail
 
 
 async def _waits_because(tx: ControlTx, found: ListedDispatch) -> str | None:
@@ -202,5 +203,5 @@ async def _waits_because(tx: ControlTx, found: ListedDispatch) -> str | None:
     starving = Starving(found.lane, workflow_id, found.structure_hash, found.provider, tenant_ids)
     candidates = (await fleet.find_candidates(tx, {workflow_id}))[workflow_id, found.provider.value]
     blocks = await waiting.kept_away(tx, {found.structure_hash})
-    verdict = waiting.judge(starving, sorted(candidates.able), blocks, some_lack=bool(candidates.lacking))
+    verdict = waiting.judge(starving, sorted(candidates.able), blocks, lacked=candidates.lacked)
     return verdict.reasons[0].text if verdict.reasons else None

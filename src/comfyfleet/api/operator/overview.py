@@ -20,7 +20,7 @@ from comfyfleet.api.policy import TheHouse
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import figures, timeline
 from comfyfleet.dispatch.figures import Ends, Waiting, busy_shares
-from comfyfleet.dispatch.waiting import NO_WORKER, NONE_FIT
+from comfyfleet.dispatch.waiting import NO_WORKER, none_fit
 from comfyfleet.fleet import ListedWorker, WorkerStatus
 from comfyfleet.fleet.lifecycle import LIVE
 from comfyfleet.house import House
@@ -176,7 +176,7 @@ async def _workflows(tx: ControlTx, queue: figures.QueueFigures) -> list[Workflo
     ids = {*queue.waiting, *queue.running}
     slugs, nobody = await workflows.slugs_of(tx, ids), Waiting()
     # Users are told after a minute. Where no worker can take it, whoever runs the place is told at once.
-    reasons = await _stuck(tx, queue.waiting) | queue.reasons
+    reasons = queue.reasons | await _stuck(tx, queue.waiting)
     views = [
         WorkflowFiguresView(
             workflow=slugs.get(each),
@@ -193,8 +193,13 @@ async def _stuck(tx: ControlTx, waiting: Iterable[WorkflowId]) -> dict[WorkflowI
     """Workflows whose jobs wait for a worker that is not there, or that lacks what they need."""
     candidates = await fleet.find_candidates(tx, sorted(waiting))
     able = {workflow for (workflow, _), each in candidates.items() if each.able}
-    lacking = {workflow for (workflow, _), each in candidates.items() if each.lacking}
-    return {each: NONE_FIT if each in lacking else NO_WORKER for each in waiting if each not in able}
+    lacking = {workflow: _named(each) for (workflow, _), each in candidates.items() if each.lacking}
+    return {each: lacking.get(each) or NO_WORKER for each in waiting if each not in able}
+
+
+def _named(candidates: fleet.Candidates) -> str | None:
+    """With the node class, the weight or the memory: this is for operators."""
+    return f"{none_fit(candidates.lacked)} Missing: {candidates.missing}." if candidates.lacked else None
 
 
 async def _tenants(tx: ControlTx, found: dict[TenantId, Waiting]) -> list[TenantFiguresView]:

@@ -26,8 +26,8 @@ async def heartbeat(call: Call) -> wire.HeartbeatReply:
     said, worker = await identified(call, wire.Heartbeat)
     desk = call.house.desk
     desk.presence.note(worker.id, current_load=said.current_load)
-    if said.capabilities:
-        await desk.change_capabilities(worker, said.capabilities)
+    if said.capabilities and await desk.change_capabilities(worker, said.capabilities):
+        call.house.live.workers_changed()
     leases = _leases(said)
     beats = [_beat(worker, each) for each in leases]
     extended = await desk.heartbeat(beats)

@@ -30,8 +30,8 @@ async def poll(call: Call) -> wire.PollReply:
 
 async def _answer(call: Call, asked: wire.Poll, worker: Worker) -> wire.PollReply:
     desk, rules = call.house.desk, call.house.queue_rules
-    if asked.capabilities:
-        await desk.change_capabilities(worker, asked.capabilities)
+    if asked.capabilities and await desk.change_capabilities(worker, asked.capabilities):
+        call.house.live.workers_changed()
     drained = worker.status is WorkerStatus.DRAINING
     slots = min(asked.max_concurrency, worker.max_concurrency)
     grant = await desk.poll(

@@ -10,25 +10,27 @@ from comfyfleet.dispatch.waiting import sql
 from comfyfleet.dispatch.waiting.model import (
     ALL_BLOCKED,
     NO_WORKER,
-    NONE_FIT,
     KeptAway,
     Reason,
     Starving,
     Verdict,
+    is_of_workers,
     judge,
+    none_fit,
 )
 from comfyfleet.kernel.ids import LaneId, TenantId, WorkerId, new_id
 
 __all__ = [
     "ALL_BLOCKED",
-    "NONE_FIT",
     "NO_WORKER",
     "KeptAway",
     "Reason",
     "Starving",
     "Verdict",
+    "is_of_workers",
     "judge",
     "kept_away",
+    "none_fit",
     "open_probes",
     "reason_of",
     "starving_lanes",

@@ -9,7 +9,8 @@ from comfyfleet.dispatch.model import Provider
 from comfyfleet.kernel.ids import LaneId, TenantId, WorkerId, WorkflowId
 
 NO_WORKER = "No worker that is online may run this workflow."
-NONE_FIT = "No worker that is online has all the nodes, weights and memory that this workflow needs."
+NONE_FIT = "No worker that is online has all the {lacked} that this workflow needs."
+OF_WORKERS = "No worker that is online"  # as both begin
 ALL_BLOCKED = "Every worker that may run this workflow failed at it lately."
 
 
@@ -56,11 +57,11 @@ def judge(
     able: Sequence[WorkerId],
     blocks: Mapping[WorkerId, Sequence[KeptAway]],
     *,
-    some_lack: bool = False,
+    lacked: str | None = None,
 ) -> Verdict:
-    """Nothing to say when somebody may run it: then it only waits its turn. `some_lack`: others may, and cannot."""
+    """Nothing to say when somebody may run it: then it only waits its turn. `lacked`: what others lack who may."""
     if not able:
-        return Verdict((Reason(starving.lane, None, NONE_FIT if some_lack else NO_WORKER),))
+        return Verdict((Reason(starving.lane, None, none_fit(lacked) if lacked else NO_WORKER),))
     reasons: list[Reason] = []
     probes: set[tuple[WorkerId, str]] = set()
     for tenant_id in sorted(starving.tenant_ids):
@@ -71,6 +72,15 @@ def judge(
         reasons.append(Reason(starving.lane, None if every_tenant else tenant_id, ALL_BLOCKED))
         probes |= _longest(kept)
     return Verdict(tuple(dict.fromkeys(reasons)), frozenset(probes))
+
+
+def none_fit(lacked: str) -> str:
+    return NONE_FIT.format(lacked=lacked)
+
+
+def is_of_workers(reason: str | None) -> bool:
+    """It is about which workers are there, and may be out of date: who is there now is known better elsewhere."""
+    return reason is not None and reason.startswith(OF_WORKERS)
 
 
 def _against(starving: Starving, tenant_id: TenantId, blocks: Sequence[KeptAway]) -> list[KeptAway]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet.able import sql
+from comfyfleet.fleet.able.model import nearest, words_of
 from comfyfleet.fleet.able.sql import SEEN_WITHIN_S
-from comfyfleet.fleet.needs import CapabilityBook, lacks, needs_of
+from comfyfleet.fleet.needs import CapabilityBook, Lack, find_lacks, needs_of
 from comfyfleet.kernel.ids import WorkerId, WorkflowId
 
 Routing = tuple[WorkflowId, str]  # a workflow and a provider
@@ -18,7 +19,17 @@ class Candidates:
     """Workers that may run it: those that can, and what the others lack."""
 
     able: set[WorkerId] = field(default_factory=set)
-    lacking: dict[WorkerId, tuple[str, ...]] = field(default_factory=dict)
+    lacking: dict[WorkerId, tuple[Lack, ...]] = field(default_factory=dict)
+
+    @property
+    def lacked(self) -> str | None:
+        """What the one lacks that comes nearest, in words for users; none where one can run it or none may."""
+        return words_of(self.lacking.values()) if self.lacking and not self.able else None
+
+    @property
+    def missing(self) -> str:
+        """The same by name, for operators."""
+        return "; ".join(lack.text for lack in nearest(self.lacking.values())) if self.lacking else ""
 
 
 async def find_candidates(
@@ -33,13 +44,15 @@ async def find_candidates(
     if not workflow_ids:
         return found
     statements = (sql.able_by_fleet, sql.able_by_name)
-    rows = [row for each in statements for row in await tx.all(each(sorted(workflow_ids), seen_s=seen_s))]
+    rows = [
+        row for each in statements for row in await tx.all(each(sorted(workflow_ids), seen_s=seen_s, with_left=False))
+    ]
     book = book or CapabilityBook()
     await book.know(tx, {row.capability_digest for row in rows})
     needs = await needs_of(tx, {WorkflowId(row.workflow_id) for row in rows})
     for row in rows:
         needed = needs.get(WorkflowId(row.workflow_id))
-        missing = lacks(needed, book[row.capability_digest]) if needed else ()
+        missing = find_lacks(needed, book[row.capability_digest]) if needed else ()
         for provider in row.providers:
             candidates = found[WorkflowId(row.workflow_id), str(provider)]
             if missing:

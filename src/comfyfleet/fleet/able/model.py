@@ -15,9 +15,13 @@ NOT_STARTED = "a worker that can run it has to start first; a job waits for it"
 class Presence(IntEnum):
     """The larger, the sooner it takes a job."""
 
-    STARTABLE = 1  # a machine that its fleet can start
-    AWAY = 2  # silent for some minutes, and not given up
-    ONLINE = 3
+    LEFT = 1  # it signed off, as a worker does that restarts, and is not given up
+    STARTABLE = 2  # a machine that its fleet can start
+    AWAY = 3  # silent for some minutes, and not given up
+    ONLINE = 4
+
+
+WAITS = {Presence.LEFT: ALL_OFFLINE, Presence.AWAY: ALL_OFFLINE, Presence.STARTABLE: NOT_STARTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +55,25 @@ def judge(machines: Sequence[Machine], *, fleets: Sequence[str] = (), unseen: Se
     able = [each.presence for each in machines if not each.lacks]
     if able:
         best = max(able)
-        waits = {Presence.AWAY: ALL_OFFLINE, Presence.STARTABLE: NOT_STARTED}.get(best)
-        return Availability(best, waits=waits)
+        return Availability(best, waits=WAITS.get(best))
     if machines:
-        kinds = _words(min((_kinds(each) for each in machines), key=len))
-        problem = f"no worker has all the {kinds} that it needs"
+        problem = f"no worker has all the {words_of(each.lacks for each in machines)} that it needs"
         return Availability(None, problem, detail=_detail(machines))
     return Availability(None, NO_WORKER, detail=_nobody(fleets, unseen))
 
 
-def _kinds(machine: Machine) -> list[LackOf]:
-    return [kind for kind in LackOf if any(lack.of is kind for lack in machine.lacks)]
+def words_of(lacking: Iterable[Sequence[Lack]]) -> str:
+    """What the machine lacks that comes nearest, in the words that users read."""
+    return _words(_kinds(nearest(lacking)))
+
+
+def nearest(lacking: Iterable[Sequence[Lack]]) -> Sequence[Lack]:
+    """What the machine lacks that lacks the fewest kinds of things."""
+    return min(lacking, key=lambda each: len(_kinds(each)))
+
+
+def _kinds(lacks: Sequence[Lack]) -> list[LackOf]:
+    return [kind for kind in LackOf if any(lack.of is kind for lack in lacks)]
 
 
 def _words(kinds: Sequence[LackOf]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet.able.availability import read_availability
 from comfyfleet.fleet.able.model import Availability
+from comfyfleet.fleet.model import FleetRules
 from comfyfleet.fleet.needs import CapabilityBook
 from comfyfleet.kernel.ids import WorkflowId
 
@@ -34,22 +35,22 @@ class AvailabilityPicture:
         self._known.clear()
         self._changes += 1
 
-    async def read(self, tx: ControlTx, asked: Asked, *, stale_s: float) -> dict[WorkflowId, Availability]:
+    async def read(self, tx: ControlTx, asked: Asked, *, rules: FleetRules) -> dict[WorkflowId, Availability]:
         """Only what can be run is remembered: a worker may have come this instant, at another replica."""
         now = time.monotonic()
         known = {key: found for key in asked.items() if (found := self._known.get(key)) and found.until > now}
         missing = dict(asked.items() - known.keys())
-        fresh = await self._read_again(tx, missing, stale_s=stale_s) if missing else {}
+        fresh = await self._read_again(tx, missing, rules=rules) if missing else {}
         return {**{key[0]: found.availability for key, found in known.items()}, **fresh}
 
-    async def _read_again(self, tx: ControlTx, asked: Asked, *, stale_s: float) -> dict[WorkflowId, Availability]:
+    async def _read_again(self, tx: ControlTx, asked: Asked, *, rules: FleetRules) -> dict[WorkflowId, Availability]:
         if len(self._known) > KNOWN_MAX:
             self._known.clear()
         before = self._changes
         for key in asked.items() & self._known.keys():
             # One caller reads; those who come meanwhile go by what was known.
             self._known[key].until = time.monotonic() + FRESH_S
-        fresh = await read_availability(tx, list(asked), stale_s=stale_s, book=self._book)
+        fresh = await read_availability(tx, list(asked), rules=rules, book=self._book)
         for each, version in asked.items():
             self._known.pop((each, version), None)
             # What changed while the rows were read may not be among them.

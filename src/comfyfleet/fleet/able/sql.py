@@ -22,17 +22,27 @@ f, i = comfyui_fleets, fleet_inventories
 SEEN_WITHIN_S = 180.0
 
 
-def able_by_fleet(workflow_ids: list[WorkflowId], *, seen_s: float) -> sa.Select[Any]:
-    return _able(workflow_ids, a, sa.and_(a.c.fleet_id == w.c.fleet_id, a.c.is_active), seen_s=seen_s)
+def able_by_fleet(workflow_ids: list[WorkflowId], *, seen_s: float, with_left: bool) -> sa.Select[Any]:
+    allowed = sa.and_(a.c.fleet_id == w.c.fleet_id, a.c.is_active)
+    return _able(workflow_ids, a, allowed, seen_s=seen_s, with_left=with_left)
 
 
-def able_by_name(workflow_ids: list[WorkflowId], *, seen_s: float) -> sa.Select[Any]:
-    return _able(workflow_ids, o, o.c.worker_id == w.c.id, seen_s=seen_s)
+def able_by_name(workflow_ids: list[WorkflowId], *, seen_s: float, with_left: bool) -> sa.Select[Any]:
+    return _able(workflow_ids, o, o.c.worker_id == w.c.id, seen_s=seen_s, with_left=with_left)
 
 
 def _able(
-    workflow_ids: list[WorkflowId], allowing: sa.Table, allowed: sa.ColumnElement[bool], *, seen_s: float
+    workflow_ids: list[WorkflowId],
+    allowing: sa.Table,
+    allowed: sa.ColumnElement[bool],
+    *,
+    seen_s: float,
+    with_left: bool,
 ) -> sa.Select[Any]:
+    """`with_left`: also those that signed off and will take work when they are back; not those that were drained."""
+    may_work = w.c.status == WorkerStatus.APPROVED
+    has_left = w.c.status == WorkerStatus.GONE
+    counted = sa.or_(may_work, sa.and_(has_left, w.c.drained_at.is_(None))) if with_left else may_work
     asked = batch_rows("asked", {"workflow_id": sa.Uuid()}, [{"workflow_id": each} for each in workflow_ids])
     return (
         sa.select(
@@ -41,13 +51,14 @@ def _able(
             allowing.c.workflow_id,
             w.c.providers,
             w.c.capability_digest,
+            has_left.label("has_left"),
             (w.c.last_seen_at > seconds_from_now(-SEEN_WITHIN_S)).label("is_online"),
         )
         .select_from(asked)
         .join(workflows, sa.and_(workflows.c.id == asked.c.workflow_id, workflows.c.is_active))
         .join(allowing, allowing.c.workflow_id == workflows.c.id)
         .join(w, allowed)
-        .where(w.c.status == WorkerStatus.APPROVED, w.c.last_seen_at > seconds_from_now(-seen_s))
+        .where(counted, w.c.last_seen_at > seconds_from_now(-seen_s))
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from comfyfleet.db import ControlTx
-from comfyfleet.fleet import Availability, AvailabilityPicture
+from comfyfleet.fleet import Availability, AvailabilityPicture, FleetRules
 from comfyfleet.kernel.errors import EffectUnavailable, FleetError
 from comfyfleet.kernel.ids import EffectId, WorkflowId
 from comfyfleet.workflows.effects.model import ListedOffer, Offer
@@ -14,29 +14,29 @@ UNKNOWN = Availability(None)
 
 
 async def show_availability(
-    tx: ControlTx, offers: Sequence[Offer], picture: AvailabilityPicture, *, stale_s: float
+    tx: ControlTx, offers: Sequence[Offer], picture: AvailabilityPicture, *, rules: FleetRules
 ) -> list[ListedOffer]:
-    found = await picture.read(tx, _asked(offers), stale_s=stale_s)
+    found = await picture.read(tx, _asked(offers), rules=rules)
     return [ListedOffer(each, found.get(each.workflow.id, UNKNOWN)) for each in offers]
 
 
 async def take_runnable(
-    tx: ControlTx, name: str | EffectId, picture: AvailabilityPicture, *, stale_s: float
+    tx: ControlTx, name: str | EffectId, picture: AvailabilityPicture, *, rules: FleetRules
 ) -> tuple[Offer, Version]:
     """To make a job of it. Raises EffectUnavailable also where no worker can run it, now or later."""
     offer, version = await take_offer(tx, name)
     if not offer.effect.waits_for_worker:
-        _require(offer, await picture.read(tx, _asked([offer]), stale_s=stale_s))
+        _require(offer, await picture.read(tx, _asked([offer]), rules=rules))
     return offer, version
 
 
 async def take_runnables(
-    tx: ControlTx, slugs: Collection[str], picture: AvailabilityPicture, *, stale_s: float
+    tx: ControlTx, slugs: Collection[str], picture: AvailabilityPicture, *, rules: FleetRules
 ) -> dict[str, Offer | FleetError]:
     """To make jobs of them; of each that cannot be used or run now, why not."""
     taken = await take_offers(tx, slugs)
     choosy = [each for each in taken.values() if isinstance(each, Offer) and not each.effect.waits_for_worker]
-    found = await picture.read(tx, _asked(choosy), stale_s=stale_s)
+    found = await picture.read(tx, _asked(choosy), rules=rules)
     for offer in choosy:
         try:
             _require(offer, found)
