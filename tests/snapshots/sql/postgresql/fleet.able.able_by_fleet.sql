@@ -1,4 +1,4 @@
-SELECT comfyui_workers.id, comfyui_workers.worker_id, comfyui_workflow_fleets.workflow_id, comfyui_workers.providers, comfyui_workers.capability_digest, comfyui_workers.last_seen_at > (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)) AS is_online
+SELECT comfyui_workers.id, comfyui_workers.worker_id, comfyui_workflow_fleets.workflow_id, comfyui_workers.providers, comfyui_workers.capability_digest, comfyui_workers.status = %(status_1)s::VARCHAR AS has_left, comfyui_workers.last_seen_at > (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)) AS is_online
 FROM (SELECT *
 FROM jsonb_to_recordset(CAST(%(rows_workflow_id)s::VARCHAR AS jsonb)) AS r(workflow_id UUID)) AS asked
 JOIN workflows ON workflows.id = asked.workflow_id
@@ -6,5 +6,6 @@ AND workflows.is_active
 JOIN comfyui_workflow_fleets ON comfyui_workflow_fleets.workflow_id = workflows.id
 JOIN comfyui_workers ON comfyui_workflow_fleets.fleet_id = comfyui_workers.fleet_id
 AND comfyui_workflow_fleets.is_active
-WHERE comfyui_workers.status = %(status_1)s::VARCHAR
+WHERE (comfyui_workers.status = %(status_2)s::VARCHAR OR comfyui_workers.status = %(status_1)s::VARCHAR
+AND comfyui_workers.drained_at IS NULL)
 AND comfyui_workers.last_seen_at > (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_2)s))

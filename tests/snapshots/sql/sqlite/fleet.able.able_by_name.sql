@@ -1,9 +1,10 @@
-SELECT comfyui_workers.id, comfyui_workers.worker_id, worker_workflows.workflow_id, comfyui_workers.providers, comfyui_workers.capability_digest, comfyui_workers.last_seen_at > (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z') AS is_online
+SELECT comfyui_workers.id, comfyui_workers.worker_id, worker_workflows.workflow_id, comfyui_workers.providers, comfyui_workers.capability_digest, comfyui_workers.status = ? AS has_left, comfyui_workers.last_seen_at > (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z') AS is_online
 FROM (SELECT replace(json_extract(value, '$.workflow_id'), '-', '') AS workflow_id
 FROM json_each(?)) AS asked
 JOIN workflows ON workflows.id = asked.workflow_id
 AND workflows.is_active = 1
 JOIN worker_workflows ON worker_workflows.workflow_id = workflows.id
 JOIN comfyui_workers ON worker_workflows.worker_id = comfyui_workers.id
-WHERE comfyui_workers.status = ?
+WHERE (comfyui_workers.status = ? OR comfyui_workers.status = ?
+AND comfyui_workers.drained_at IS NULL)
 AND comfyui_workers.last_seen_at > (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z')
