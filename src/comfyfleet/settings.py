@@ -211,8 +211,18 @@ class Settings(BaseSettings):
     max_releases: int = Field(20, ge=0, le=1000, description="How often a worker may give a job back for nothing.")
     run_deadline_s: float = Field(3600.0, ge=1, description="The longest run, for workflows that name none.")
     queue_deadline_s: float = Field(86_400.0, ge=1, description="The longest wait; then the job fails and is refunded.")
-    block_cooldown_s: float = Field(60.0, ge=0, description="How long a worker leaves a workflow alone that failed.")
-    max_failures_before_block: int = Field(1, ge=1, description="Failures of a workflow on a worker before that.")
+    block_cooldown_s: float = Field(
+        60.0,
+        ge=0,
+        description="How long a worker leaves a workflow alone that failed. Twice as long after each further failure,"
+        " up to an hour. 0: not at all.",
+    )
+    max_failures_before_block: int = Field(
+        1,
+        ge=1,
+        description="Failures of a workflow on a worker before that; fewer change nothing. A fault of the server itself"
+        " blocks at once.",
+    )
     max_fleet_workers: int = Field(50, ge=1, description="Live workers a fleet may have.")
     max_workers_without_fleet: int = Field(50, ge=1, description="Live workers that belong to no fleet, in all.")
     registrations_per_minute: int = Field(10, ge=1, description="Worker registrations per address; then 429.")
@@ -222,7 +232,10 @@ class Settings(BaseSettings):
     )
     stale_worker_s: float = Field(7200.0, ge=60, description="Silent for so long, a worker is taken for gone.")
     retention_days: int = Field(
-        30, ge=1, description="How long ended dispatches, worker events, untouched videos and results of jobs are kept."
+        30,
+        ge=1,
+        description="How long ended dispatches, worker events, untouched videos, results of jobs and workers that are"
+        " gone are kept.",
     )
     runs_mirror: Path | None = Field(
         None, description="A local folder to which everything that runs of pipelines make is copied, by its name."

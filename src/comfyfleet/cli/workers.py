@@ -124,6 +124,7 @@ def forget(name: Name, as_json: AsJson = False) -> None:
             shown = (await fleet.show_worker(tx, name)).worker
             forgotten = await fleet.forget_worker(tx, name, rules=house.fleet_rules)
             returned = await dispatch.return_leases(tx, forgotten.id, "forgotten")
+            await dispatch.forget_workerless_blocks(tx)
             await record(house, tx, "worker.forget", name, fleet=shown.fleet, leases_returned=len(returned))
         house.desk.worker_changed(name)
         house.desk.taken_back(returned)

@@ -1,6 +1,6 @@
 """The leased queue. It hands each dispatch to one holder at a time, and knows neither jobs nor money."""
 
-from comfyfleet.dispatch.blocks import clear_block
+from comfyfleet.dispatch.blocks import clear_block, forget_workerless_blocks
 from comfyfleet.dispatch.cancel import cancel_dispatch
 from comfyfleet.dispatch.enqueue import enqueue_dispatches
 from comfyfleet.dispatch.everywhere import may_fail_everywhere
@@ -101,6 +101,7 @@ __all__ = [
     "find_dispatch",
     "find_dispatches",
     "find_started",
+    "forget_workerless_blocks",
     "get_dispatch",
     "lease_dispatches",
     "list_blocks",

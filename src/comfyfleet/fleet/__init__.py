@@ -7,6 +7,7 @@ from comfyfleet.fleet.able.picture import AvailabilityPicture
 from comfyfleet.fleet.change import (
     deregister_worker,
     find_worker,
+    forget_gone,
     forget_worker,
     get_worker,
     move_worker,
@@ -130,6 +131,7 @@ __all__ = [
     "find_worker",
     "fleet_workflows",
     "forget_definitions",
+    "forget_gone",
     "forget_lists",
     "forget_worker",
     "get_fleet",

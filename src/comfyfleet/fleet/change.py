@@ -86,3 +86,13 @@ async def retire_stale(tx: ControlTx, *, stale_s: float, rows: int = BATCH) -> l
         if await tx.maybe(sql.move_worker(row.id, WorkerEvent.LEAVE)) is not None:
             gone.append(row.id)
     return gone
+
+
+async def forget_gone(tx: ControlTx, *, age_s: float, rows: int = BATCH) -> int:
+    """Gone for so long: only the history of its jobs knows it, and what its fleet's machines have stays. A revoked one
+    stays: forgotten, it could register again."""
+    ids = [WorkerId(row.id) for row in await tx.all(sql.long_gone(age_s=age_s, rows=rows))]
+    if ids:
+        await tx.run(sql.forget_workflows_of(ids))
+        await tx.run(sql.forget_workers(ids))
+    return len(ids)

@@ -238,6 +238,27 @@ def forget_worker(row_id: WorkerId) -> sa.Delete:
     return sa.delete(w).where(w.c.id == row_id)
 
 
+def long_gone(*, age_s: float, rows: int) -> sa.Select[Any]:
+    return (
+        sa.select(w.c.id)
+        .where(w.c.status == WorkerStatus.GONE, w.c.last_seen_at < seconds_from_now(-age_s))
+        .limit(rows)
+        .with_for_update(skip_locked=True)
+    )
+
+
+def forget_workflows_of(row_ids: list[WorkerId]) -> sa.Delete:
+    return sa.delete(worker_workflows).where(worker_workflows.c.worker_id.in_(_listed(row_ids)))
+
+
+def forget_workers(row_ids: list[WorkerId]) -> sa.Delete:
+    return sa.delete(w).where(w.c.id.in_(_listed(row_ids)))
+
+
+def _listed(row_ids: list[WorkerId]) -> sa.Select[Any]:
+    return sa.select(batch_rows("b", {"id": sa.Uuid()}, [{"id": each} for each in row_ids]).c.id)
+
+
 def replace_token(row_id: WorkerId, token_hash: str) -> sa.Update:
     return sa.update(w).where(w.c.id == row_id).values(token_hash=token_hash).returning(*w.c)
 

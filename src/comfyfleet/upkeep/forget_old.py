@@ -1,6 +1,6 @@
-"""Retention: what ended long ago, and what workers did long ago."""
+"""Retention: what ended long ago, what workers did long ago, and workers that are long gone."""
 
-from comfyfleet import fleet, jobs, webhooks
+from comfyfleet import dispatch, fleet, jobs, webhooks
 from comfyfleet.dispatch import retention
 from comfyfleet.house import House
 from comfyfleet.upkeep import sql
@@ -19,8 +19,11 @@ async def tick(house: House, *, rules: UpkeepRules) -> int:
     async with house.control_tx() as tx:
         events = await tx.run(sql.forget_worker_events(age_s=rules.retention_s, rows=BATCH))
     async with house.control_tx() as tx:
+        gone = await fleet.forget_gone(tx, age_s=rules.retention_s, rows=BATCH)
+        await dispatch.forget_workerless_blocks(tx)
+    async with house.control_tx() as tx:
         await fleet.forget_lists(tx)
-    return max(ended, events)
+    return max(ended, events, gone)
 
 
 async def tick_pool(house: House, pool: str, *, rules: UpkeepRules) -> int:

@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from comfyfleet import dispatch
+from comfyfleet import dispatch, fleet
+from comfyfleet.audit import recent_block_events
 from comfyfleet.checks import QUEUE, Finding, check_invariants
-from comfyfleet.dispatch import DispatchFilter, DispatchStatus, FailureClass, Grant, Holder
+from comfyfleet.dispatch import DispatchFilter, DispatchStatus, FailureClass, Grant, Holder, ListedBlock
+from comfyfleet.dispatch.matching import EVERY_STRUCTURE
+from comfyfleet.fleet import FleetRules, NewWorker
 from comfyfleet.kernel.errors import InvalidInput, LeaseLost, NotFound, NotWaiting
 from comfyfleet.kernel.ids import DispatchId, TenantId, WorkerId, WorkflowId, new_id
 from comfyfleet.kernel.page import PageRequest
@@ -260,6 +263,86 @@ async def test_a_cleared_block_lets_the_worker_try_again_at_once(queue: Queue, c
         with pytest.raises(NotFound):
             await dispatch.clear_block(tx, holder.worker_id, "structure-1")
     assert await queue.lease(holder) is not None
+
+
+async def blocks_of(queue: Queue) -> list[ListedBlock]:
+    async with queue.house.control_tx(read_only=True) as tx:
+        return list((await dispatch.list_blocks(tx, PageRequest())).rows)
+
+
+async def block_events(queue: Queue) -> list[str]:
+    async with queue.house.control_tx(read_only=True) as tx:
+        return [each.event for each in await recent_block_events(tx, seconds=60)]
+
+
+async def test_fewer_failures_than_the_threshold_keep_nothing_away(queue: Queue) -> None:
+    queue.rules = replace(RULES, max_failures_before_block=3)
+    holder = await a_known_holder(queue)
+    for _ in range(2):
+        await queue.fail(await leased(queue, holder), holder, FailureClass.EXECUTION_ERROR)
+        both = [await leased(queue, holder) for _ in range(2)]
+        assert len({each.dispatch_id for each in both}) == 2, "no probe: as many as it has room for"
+        for each in both:
+            await queue.requeue(each, holder)
+        assert (await blocks_of(queue), await block_events(queue)) == ([], [])
+    await queue.fail(await leased(queue, holder), holder, FailureClass.OUT_OF_MEMORY)
+    await queue.add()
+    assert await queue.lease(holder) is None
+    [block] = await blocks_of(queue)
+    assert (block.failure_count, block.cooldown_s, block.half_open) == (3, RULES.block_cooldown_s, False)
+    assert await block_events(queue) == ["client:blocked_workflow"]
+
+
+async def test_a_success_forgets_failures_that_did_not_block(queue: Queue) -> None:
+    queue.rules = replace(RULES, max_failures_before_block=2)
+    holder = await a_known_holder(queue)
+    for _ in range(2):
+        await queue.fail(await leased(queue, holder), holder, FailureClass.EXECUTION_ERROR)
+        await queue.complete(await leased(queue, holder), holder)
+    assert (await blocks_of(queue), await block_events(queue)) == ([], [])
+    with pytest.raises(NotFound):
+        async with queue.house.control_tx() as tx:
+            await dispatch.clear_block(tx, holder.worker_id, "structure-1")
+
+
+async def test_the_first_fault_of_a_server_blocks_whatever_the_threshold(queue: Queue) -> None:
+    queue.rules = replace(RULES, max_failures_before_block=3)
+    holder = a_holder()
+    await queue.fail(await leased(queue, holder), holder, FailureClass.SERVER_FAULT)
+    await queue.add(structure_hash="structure-2", tenant_id=TenantId(new_id()))
+    assert await queue.lease(holder) is None
+    [block] = await blocks_of(queue)
+    assert (block.structure_hash, block.tenant_id, block.failure_count) == (EVERY_STRUCTURE, None, 1)
+
+
+async def test_each_probe_that_fails_doubles_the_cooldown_up_to_an_hour(queue: Queue, clock: ManualClock) -> None:
+    holder, cooldowns = a_holder(), []
+    for _ in range(9):
+        await queue.fail(await leased(queue, holder), holder, FailureClass.EXECUTION_ERROR)
+        [block] = await blocks_of(queue)
+        cooldowns.append(block.cooldown_s)
+        clock.advance(block.cooldown_s - 1)
+        assert await queue.lease(holder) is None
+        clock.advance(2)
+    assert cooldowns == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
+
+
+async def test_a_cooldown_that_is_set_to_more_than_an_hour_stays_as_it_is(queue: Queue, clock: ManualClock) -> None:
+    queue.rules = replace(RULES, block_cooldown_s=7200.0)
+    holder = a_holder()
+    for _ in range(2):
+        await queue.fail(await leased(queue, holder), holder, FailureClass.EXECUTION_ERROR)
+        [block] = await blocks_of(queue)
+        assert block.cooldown_s == 7200
+        clock.advance(7201)
+
+
+async def a_known_holder(queue: Queue) -> Holder:
+    """One whose worker is registered: events name it."""
+    async with queue.house.control_tx() as tx:
+        group = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
+        made = await fleet.register_worker(tx, NewWorker("w", "192.0.2.1"), fleet=group, rules=FleetRules())
+    return Holder(made.worker.id, made.worker.incarnation)
 
 
 async def test_blocks_are_paged_by_worker(queue: Queue) -> None:

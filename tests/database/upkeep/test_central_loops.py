@@ -7,7 +7,15 @@ import pytest
 
 from comfyfleet import fleet
 from comfyfleet.db.dialect import now
-from comfyfleet.db.tables import upkeep_ticks, waiting_reasons, worker_audit_log
+from comfyfleet.db.tables import (
+    capability_lists,
+    comfyui_workers,
+    failover_blocks,
+    fleet_inventories,
+    upkeep_ticks,
+    waiting_reasons,
+    worker_audit_log,
+)
 from comfyfleet.dispatch import Dispatch, FailureClass, Holder, QueueRules, outages, waiting
 from comfyfleet.fleet import FleetRules, NewWorker, Sighting, Worker, WorkerStatus
 from comfyfleet.house import House
@@ -338,3 +346,43 @@ async def test_what_workers_did_long_ago_is_forgotten(world: World, clock: Manua
     await note()
     assert await forget_old.tick(world.house, rules=UpkeepRules()) == 1
     assert len(await world.central(worker_audit_log)) == 1
+
+
+async def test_a_worker_that_is_long_gone_is_forgotten_with_its_blocks(routed: World, clock: ManualClock) -> None:
+    [gone, revoked] = await blocked_world(routed, clock, ["gone", "revoked"])
+    async with routed.house.control_tx() as tx:
+        await fleet.deregister_worker(tx, await fleet.get_worker(tx, "gone"))
+        await fleet.move_worker(tx, "revoked", fleet.WorkerEvent.REVOKE)
+    clock.advance(LONG_S - 120)
+    await a_worker(routed.house, routed.workflow_id, "here")
+    await forget_old.tick(routed.house, rules=UpkeepRules())
+    assert len(await routed.central(comfyui_workers)) == 3
+    clock.advance(120)
+    await forget_old.tick(routed.house, rules=UpkeepRules())
+    assert {row.worker_id for row in await routed.central(comfyui_workers)} == {"revoked", "here"}
+    assert [row.worker_id for row in await routed.central(failover_blocks)] == [revoked.worker_id]
+    assert gone.worker_id in {row.worker_id for row in await routed.attempts()}, "its jobs' history stays"
+
+
+async def test_what_a_forgotten_worker_had_is_known_of_its_fleet(routed: World, clock: ManualClock) -> None:
+    async with routed.house.control_tx() as tx:
+        group = await fleet.create_fleet(tx, slug="video", stage="production", name="Video")
+        new = NewWorker("w", "192.0.2.1", capabilities={"node_classes": ["KSampler"]})
+        made = await fleet.register_worker(tx, new, fleet=group, rules=FleetRules())
+        await fleet.deregister_worker(tx, made.worker)
+    clock.advance(LONG_S)
+    await forget_old.tick(routed.house, rules=UpkeepRules())
+    assert await routed.central(comfyui_workers) == []
+    [kept] = await routed.central(fleet_inventories)
+    [lists] = await routed.central(capability_lists)
+    assert (kept.fleet_id, kept.capability_digest) == (group.id, lists.digest)
+
+
+async def test_a_worker_that_came_back_is_not_forgotten(routed: World, clock: ManualClock) -> None:
+    worker = await a_worker(routed.house, routed.workflow_id, "w")
+    async with routed.house.control_tx() as tx:
+        await fleet.deregister_worker(tx, worker)
+    clock.advance(LONG_S)
+    await a_worker(routed.house, routed.workflow_id, "w")
+    await forget_old.tick(routed.house, rules=UpkeepRules())
+    assert [row.worker_id for row in await routed.central(comfyui_workers)] == ["w"]

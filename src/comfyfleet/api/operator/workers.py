@@ -151,6 +151,7 @@ async def forget_worker(worker_id: WorkerName, house: TheHouse, actor: Acting) -
         shown = (await fleet.show_worker(tx, worker_id)).worker
         forgotten = await fleet.forget_worker(tx, worker_id, rules=house.fleet_rules)
         returned = await dispatch.return_leases(tx, forgotten.id, "forgotten")
+        await dispatch.forget_workerless_blocks(tx)
         action = Action("worker.forget", worker_id, {"fleet": shown.fleet, "leases_returned": len(returned)})
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.worker_changed(worker_id)

@@ -15,6 +15,9 @@ from comfyfleet.dispatch.model import Dispatch, QueueRules
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId, new_id
 
+# A block that fails at every probe is tried again at least so often; one that is set to last longer keeps its length.
+COOLDOWN_S_MAX = 3_600.0
+
 
 async def blocks_of(tx: ControlTx, worker_ids: list[WorkerId]) -> dict[WorkerId, list[Block]]:
     found: dict[WorkerId, list[Block]] = defaultdict(list)
@@ -37,11 +40,12 @@ async def give_up_probe(tx: ControlTx, worker_id: WorkerId, structure_hash: str,
 
 
 async def learn_from_success(tx: ControlTx, pairs: Sequence[tuple[WorkerId, LaneId]]) -> list[Any]:
-    """Success deletes the block, and one of the whole server. Those that were there come back."""
+    """Success deletes the block, and one of the whole server; failures that were only counted are forgotten. Returns
+    the blocks that ended."""
     if not pairs:
         return []
     rows = [{"worker_id": worker_id, "lane": lane} for worker_id, lane in set(pairs)]
-    ended = list(await tx.all(sql.end_blocks(), rows=batch(rows)))
+    ended = [each for each in await tx.all(sql.end_blocks(), rows=batch(rows)) if _is_block(each)]
     if ended:
         await _tell(tx, WorkerEventName.UNBLOCKED_WORKFLOW, ended)
     return ended
@@ -50,7 +54,8 @@ async def learn_from_success(tx: ControlTx, pairs: Sequence[tuple[WorkerId, Lane
 async def learn_from_failure(
     tx: ControlTx, dispatch: Dispatch, worker_id: WorkerId, failure: FailureClass, *, rules: QueueRules
 ) -> Any | None:
-    """What the user put in never blocks: a bad prompt is not a bad pair."""
+    """What the user put in never blocks: a bad prompt is not a bad pair. Of a server's own faults the first blocks,
+    whatever the threshold of a pair: they break every workflow."""
     await tx.run(sql.end_probe(dispatch.id))
     blocks = POLICIES[failure].blocks
     if blocks == "nothing":
@@ -62,10 +67,11 @@ async def learn_from_failure(
         dispatch.tenant_id,
         for_all=whole_server,
         cooldown_s=rules.block_cooldown_s,
-        failures_max=rules.max_failures_before_block,
+        cooldown_max_s=max(COOLDOWN_S_MAX, rules.block_cooldown_s),
+        failures_max=1 if whole_server else rules.max_failures_before_block,
     )
     block = await tx.one(statement)
-    if block.failure_count >= rules.max_failures_before_block:
+    if _is_block(block):
         await _tell(tx, WorkerEventName.BLOCKED_WORKFLOW, [block], dispatch_id=dispatch.id)
     return block
 
@@ -96,6 +102,15 @@ async def clear_block(tx: ControlTx, worker_id: WorkerId, structure_hash: str) -
     if ended is None:
         raise NotFound("block", structure_hash)
     await _tell(tx, WorkerEventName.UNBLOCKED_WORKFLOW, [ended])
+
+
+async def forget_workerless_blocks(tx: ControlTx) -> int:
+    """Blocks of workers that are forgotten keep nobody away."""
+    return await tx.run(sql.forget_workerless())
+
+
+def _is_block(row: Any) -> bool:
+    return bool(row.cooldown_s > 0)
 
 
 async def _structure_hash(tx: ControlTx, lane: LaneId) -> str:

@@ -13,18 +13,24 @@ from comfyfleet.dispatch.matching import EVERY_STRUCTURE
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
 
 k = failover_blocks
+# A row without a cooldown only counts failures: there are fewer than it takes to block.
+IS_BLOCK = k.c.cooldown_s > 0
 
 
 @built_once
 def blocks_of() -> sa.Select[Any]:
     asked = batch_rows("asked", {"worker_id": sa.Uuid()})
-    return sa.select(
-        k.c.worker_id,
-        k.c.structure_hash,
-        k.c.tenant_id,
-        (k.c.blocked_until <= now()).label("half_open"),
-        sa.and_(k.c.probe_dispatch_id.is_not(None), k.c.probe_until > now()).label("probing"),
-    ).join(asked, asked.c.worker_id == k.c.worker_id)
+    return (
+        sa.select(
+            k.c.worker_id,
+            k.c.structure_hash,
+            k.c.tenant_id,
+            (k.c.blocked_until <= now()).label("half_open"),
+            sa.and_(k.c.probe_dispatch_id.is_not(None), k.c.probe_until > now()).label("probing"),
+        )
+        .where(IS_BLOCK)
+        .join(asked, asked.c.worker_id == k.c.worker_id)
+    )
 
 
 def start_probe(worker_id: WorkerId, structure_hash: str, dispatch_id: DispatchId, *, probe_s: float) -> sa.Update:
@@ -49,11 +55,13 @@ def record_failure(
     *,
     for_all: bool,
     cooldown_s: float,
+    cooldown_max_s: float,
     failures_max: int,
 ) -> sa.Insert:
-    """The first failure blocks its own tenant; a second tenant's, or a fault of the server, blocks all.
+    """The failure that reaches `failures_max` blocks for `cooldown_s`, each one after it for twice as long as before,
+    up to `cooldown_max_s`. Below that it is only counted.
 
-    Below `failures_max` it only counts: the row's time is over before it starts. Each further failure doubles it.
+    A block holds for the tenant whose jobs failed; after a second tenant's failure, or a fault of the server, for all.
     """
     first_s = cooldown_s if failures_max <= 1 else 0.0
     insert = postgresql.insert(k).values(
@@ -61,12 +69,16 @@ def record_failure(
         structure_hash=structure_hash,
         tenant_id=None if for_all else tenant_id,
         failure_count=1,
-        cooldown_s=cooldown_s,
+        cooldown_s=first_s,
         blocked_until=seconds_from_now(first_s),
         created_at=now(),
     )
-    blocks_now = k.c.failure_count + 1 >= failures_max
-    doubled = sa.case((k.c.failure_count >= failures_max, k.c.cooldown_s * 2), else_=k.c.cooldown_s)
+    next_s = sa.case(
+        (k.c.failure_count + 1 < failures_max, 0.0),
+        (k.c.cooldown_s == 0, cooldown_s),
+        (k.c.cooldown_s * 2 > cooldown_max_s, cooldown_max_s),
+        else_=k.c.cooldown_s * 2,
+    )
     scope = sa.case(
         (sa.literal(for_all, sa.Boolean()), sa.null()), (k.c.tenant_id == tenant_id, k.c.tenant_id), else_=sa.null()
     )
@@ -75,8 +87,9 @@ def record_failure(
         set_={
             "tenant_id": scope,
             "failure_count": k.c.failure_count + 1,
-            "cooldown_s": doubled,
-            "blocked_until": sa.case((blocks_now, seconds_from_now(doubled)), else_=now()),
+            "cooldown_s": next_s,
+            "blocked_until": seconds_from_now(next_s),
+            "created_at": sa.case((sa.and_(k.c.cooldown_s == 0, next_s > 0), now()), else_=k.c.created_at),
             "probe_dispatch_id": None,
             "probe_until": None,
         },
@@ -118,7 +131,14 @@ def insert_events(event: str, rows: list[dict[str, Any]]) -> sa.Insert:
 
 
 def end_block(worker_id: WorkerId, structure_hash: str) -> Executable:
-    return sa.delete(k).where(k.c.worker_id == worker_id, k.c.structure_hash == structure_hash).returning(*k.c)
+    return (
+        sa.delete(k).where(k.c.worker_id == worker_id, k.c.structure_hash == structure_hash, IS_BLOCK).returning(*k.c)
+    )
+
+
+def forget_workerless() -> sa.Delete:
+    """Those of workers that are forgotten."""
+    return sa.delete(k).where(~sa.exists().where(comfyui_workers.c.id == k.c.worker_id))
 
 
 def end_probe(dispatch_id: DispatchId) -> sa.Update:

@@ -16,6 +16,7 @@ from comfyfleet.db.tables import (
     tenants,
     workflows,
 )
+from comfyfleet.dispatch.blocks.sql import IS_BLOCK
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.kernel.ids import DispatchId, TenantId, WorkerId, WorkflowId
 
@@ -111,7 +112,7 @@ def _attempts() -> sa.Select[Any]:
 
 def block_page(*, after: UUID | None, rows: int, worker_id: WorkerId | None) -> sa.Select[Any]:
     """A block has no id of its own: a page holds all blocks of some workers, and one worker more if there is one."""
-    some = sa.select(k.c.worker_id).distinct().order_by(k.c.worker_id).limit(rows + 1)
+    some = sa.select(k.c.worker_id).where(IS_BLOCK).distinct().order_by(k.c.worker_id).limit(rows + 1)
     some = some.where(k.c.worker_id > after) if after else some
     some = some.where(k.c.worker_id == worker_id) if worker_id else some
     return (
@@ -134,6 +135,6 @@ def block_page(*, after: UUID | None, rows: int, worker_id: WorkerId | None) -> 
         )
         .outerjoin(w, w.c.id == k.c.worker_id)
         .outerjoin(tenants, tenants.c.id == k.c.tenant_id)
-        .where(k.c.worker_id.in_(some))
+        .where(k.c.worker_id.in_(some), IS_BLOCK)
         .order_by(k.c.worker_id, k.c.structure_hash)
     )

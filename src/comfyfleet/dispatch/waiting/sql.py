@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from comfyfleet.db.dialect import InEach, batch_rows, now, seconds_from_now
 from comfyfleet.db.tables import ai_job_dispatches, failover_blocks, lanes, waiting_reasons
+from comfyfleet.dispatch.blocks.sql import IS_BLOCK
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.matching import SKIPPED_ROWS_MAX
 from comfyfleet.kernel.ids import LaneId, TenantId, WorkerId
@@ -41,7 +42,7 @@ def starving(*, waited_s: float) -> sa.Select[Any]:
 def blocks_on(structure_hashes: list[str]) -> sa.Select[Any]:
     b = batch_rows("b", {"hash": sa.Text()}, [{"hash": each} for each in structure_hashes])
     opens = (k.c.blocked_until <= now()).label("opens")
-    return sa.select(*k.c, opens).join(b, b.c.hash == k.c.structure_hash)
+    return sa.select(*k.c, opens).join(b, b.c.hash == k.c.structure_hash).where(IS_BLOCK)
 
 
 def open_block(worker_id: WorkerId, structure_hash: str) -> sa.Update:

@@ -3,3 +3,4 @@ AND failover_blocks.probe_until > (clock_timestamp() + make_interval(secs => %(c
 FROM failover_blocks
 JOIN (SELECT *
 FROM jsonb_to_recordset(CAST(%(rows)s::VARCHAR AS jsonb)) AS r(worker_id UUID)) AS asked ON failover_blocks.worker_id = asked.worker_id
+WHERE failover_blocks.cooldown_s > %(cooldown_s_1)s::INTEGER

@@ -8,8 +8,10 @@ LEFT OUTER
 JOIN tenants ON tenants.id = failover_blocks.tenant_id
 WHERE failover_blocks.worker_id IN (SELECT DISTINCT failover_blocks.worker_id
 FROM failover_blocks
-WHERE failover_blocks.worker_id > %(worker_id_1)s::UUID
+WHERE failover_blocks.cooldown_s > %(cooldown_s_1)s::INTEGER
+AND failover_blocks.worker_id > %(worker_id_1)s::UUID
 AND failover_blocks.worker_id = %(worker_id_2)s::UUID
 ORDER BY failover_blocks.worker_id
 LIMIT %(param_1)s::INTEGER)
+AND failover_blocks.cooldown_s > %(cooldown_s_1)s::INTEGER
 ORDER BY failover_blocks.worker_id, failover_blocks.structure_hash

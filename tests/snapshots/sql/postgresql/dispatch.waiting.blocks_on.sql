@@ -2,3 +2,4 @@ SELECT failover_blocks.worker_id, failover_blocks.structure_hash, failover_block
 FROM failover_blocks
 JOIN (SELECT *
 FROM jsonb_to_recordset(CAST(%(rows_hash)s::VARCHAR AS jsonb)) AS r(hash TEXT)) AS b ON failover_blocks.structure_hash = b.hash
+WHERE failover_blocks.cooldown_s > %(cooldown_s_1)s::INTEGER

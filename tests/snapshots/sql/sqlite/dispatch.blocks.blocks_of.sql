@@ -3,3 +3,4 @@ AND failover_blocks.probe_until > (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) 
 FROM failover_blocks
 JOIN (SELECT replace(json_extract(value, '$.worker_id'), '-', '') AS worker_id
 FROM json_each(?)) AS asked ON failover_blocks.worker_id = asked.worker_id
+WHERE failover_blocks.cooldown_s > ?

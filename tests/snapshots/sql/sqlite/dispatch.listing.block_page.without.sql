@@ -8,6 +8,8 @@ LEFT OUTER
 JOIN tenants ON tenants.id = failover_blocks.tenant_id
 WHERE failover_blocks.worker_id IN (SELECT DISTINCT failover_blocks.worker_id
 FROM failover_blocks
+WHERE failover_blocks.cooldown_s > ?
 ORDER BY failover_blocks.worker_id
 LIMIT ? OFFSET ?)
+AND failover_blocks.cooldown_s > ?
 ORDER BY failover_blocks.worker_id, failover_blocks.structure_hash

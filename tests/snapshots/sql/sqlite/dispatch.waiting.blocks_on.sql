@@ -2,3 +2,4 @@ SELECT failover_blocks.worker_id, failover_blocks.structure_hash, failover_block
 FROM failover_blocks
 JOIN (SELECT json_extract(value, '$.hash') AS hash
 FROM json_each(?)) AS b ON failover_blocks.structure_hash = b.hash
+WHERE failover_blocks.cooldown_s > ?
