@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import pty
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -53,6 +55,8 @@ class ServerProcess:
     settings: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ("--no-engine",)
     process: subprocess.Popen[bytes] | None = None
+    # Whether it writes to a terminal, as for a person; else to a file, as in a journal.
+    terminal: bool = False
 
     @property
     def home(self) -> Path:
@@ -75,7 +79,7 @@ class ServerProcess:
         return {"Authorization": f"Bearer {(self.home / 'operator.key').read_text().strip()}"}
 
     def start(self) -> None:
-        with (self.folder / "out.txt").open("wb") as out, (self.folder / "err.txt").open("wb") as err:
+        with self._output() as out, (self.folder / "err.txt").open("wb") as err:
             self.process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "comfyfleet", "up", *self.arguments),
@@ -88,6 +92,17 @@ class ServerProcess:
                 stderr=err,
             )
         self._wait_until_it_answers()
+
+    @contextlib.contextmanager
+    def _output(self) -> Iterator[int]:
+        with (self.folder / "out.txt").open("wb") as kept:
+            if not self.terminal:
+                yield kept.fileno()
+                return
+        ours, theirs = pty.openpty()
+        threading.Thread(target=_copy, args=(ours, self.folder / "out.txt"), daemon=True).start()
+        yield theirs
+        os.close(theirs)
 
     def stop(self, sign: int = signal.SIGINT) -> int:
         assert self.process is not None
@@ -131,11 +146,19 @@ class ServerProcess:
         raise AssertionError(f"the server did not start:\n{self.out}\n{self.errors}")
 
 
+def _copy(terminal: int, path: Path) -> None:
+    """What a terminal shows, until the last process has left it."""
+    with path.open("ab", buffering=0) as kept, contextlib.suppress(OSError):
+        while said := os.read(terminal, 4096):
+            kept.write(said)
+    os.close(terminal)
+
+
 @contextlib.contextmanager
-def server_process(folder: Path, *arguments: str, **settings: str) -> Iterator[ServerProcess]:
+def server_process(folder: Path, *arguments: str, terminal: bool = False, **settings: str) -> Iterator[ServerProcess]:
     """The control plane alone, unless `arguments` say otherwise; on a free port, unless `port` does."""
     port = int(settings.pop("port")) if "port" in settings else free_port()
-    server = ServerProcess(folder, port, settings, arguments or ("--no-engine",))
+    server = ServerProcess(folder, port, settings, arguments or ("--no-engine",), terminal=terminal)
     try:
         server.start()
         yield server

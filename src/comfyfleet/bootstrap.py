@@ -40,6 +40,7 @@ from comfyfleet.upkeep import Elsewhere, Upkeep, UpkeepRules, apply_settlements,
 
 OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
+OPERATOR_KEY_FILE = "operator.key"
 # One each for polls, heartbeats and completions, which are batched; the rest for failures, the bell and chores.
 DESK_CONNECTIONS = 8
 # Twice what `desk.presence` lags behind: a live worker is never taken for a silent one.
@@ -325,6 +326,8 @@ def make_private_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, mode=stat.S_IRWXU)
     except FileExistsError:
+        if not path.is_dir():
+            raise SettingsError([f"home: {path} is not a folder; move it away"]) from None
         if path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise SettingsError([f"home: others can write into {path}; choose a folder of its own"]) from None
     except OSError as problem:

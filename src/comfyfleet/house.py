@@ -26,7 +26,7 @@ from comfyfleet.pipelines.rules import RunRules
 from comfyfleet.storage import ObjectStore
 from comfyfleet.tenants import Home, Postbox, Tenant
 from comfyfleet.tenants.credentials import LinkSigner
-from comfyfleet.workflows import Version, effects
+from comfyfleet.workflows import FileInputs, ReportedFileInputs, Version, effects
 from comfyfleet.workflows.effects import ListedOffer, Offer
 
 log = structlog.get_logger()
@@ -49,6 +49,7 @@ class House:
     job_rules: JobRules = field(default_factory=JobRules)
     storage_bytes_max: int | None = None  # of a tenant, where operators have not said otherwise
     run_jobs_per_tenant_max: int = RUN_JOBS_PER_TENANT_MAX
+    file_inputs: ReportedFileInputs = field(default_factory=ReportedFileInputs)
     prober: Prober = field(default_factory=lambda: Prober(MediaRules()))
 
     def control_tx(self, *, read_only: bool = False) -> AbstractAsyncContextManager[ControlTx]:
@@ -99,6 +100,10 @@ class House:
     async def take_runnables(self, tx: ControlTx, slugs: Collection[str]) -> dict[str, Offer | FleetError]:
         """Several; of each that cannot be used or run, why not."""
         return await effects.take_runnables(tx, slugs, self.desk.availability, rules=self.fleet_rules)
+
+    async def reported_file_inputs(self) -> FileInputs:
+        """By which inputs nodes open files: no text of a user may go there."""
+        return await self.file_inputs.read(self.store, self.control_tx)
 
     async def show_availability(self, tx: ControlTx, offers: Sequence[Offer]) -> list[ListedOffer]:
         """With whether a worker can run each."""

@@ -1,6 +1,7 @@
 """Jobs of effects over HTTP, on both engines: ordered exactly, run, paid for once."""
 
 import asyncio
+import base64
 from typing import Any
 from uuid import UUID
 
@@ -8,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from comfyfleet import storage, videos, workflows
+from comfyfleet.comfy.graph import pack_definitions
 from comfyfleet.db.tables import ai_jobs, token_transactions, webhook_events
 from comfyfleet.db.tables import videos as videos_table
 from comfyfleet.desk.starts import Starts
@@ -32,6 +34,17 @@ async def studio(house: House, client: Client) -> Studio:
 async def in_pool(house: House, statement: Any) -> list[Any]:
     async with house.pool("main").engine.connect() as connection:
         return list(await connection.execute(statement))
+
+
+async def test_a_text_that_workers_call_a_file_since_it_was_registered_is_no_users(studio: Studio) -> None:
+    flagged = {"CLIPTextEncode": {"input": {"required": {"text": ["STRING", {"image_upload": True}]}}}}
+    found = pack_definitions([flagged])
+    assert found is not None
+    packed = base64.b64encode(found.packed).decode()
+    assert await studio.work("definitions", digest=found.digest, gzip=packed) == {"wanted": False}
+    refused = await studio.post()
+    assert refused.status_code == 422
+    assert "properties.prompt: names a file of the server" in fault(refused)["message"]
 
 
 async def test_an_effect_is_ordered_run_and_delivered(studio: Studio, house: House) -> None:

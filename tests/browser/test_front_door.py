@@ -1,5 +1,6 @@
 """What a person meets: the login page, the page behind a one-time link, the API reference, an upload from a page."""
 
+import json
 import re
 from itertools import count
 from typing import Any
@@ -154,10 +155,7 @@ def test_a_mistyped_address_says_so_and_leads_home(fleet: Fleet, watched: Watche
 
 
 def reset_link(fleet: Fleet, email: str) -> str:
-    printed = fleet.server.command("users", "create-link", email)
-    found = re.search(r"http://\S+/set-password#token=\S+", printed)
-    assert found is not None, printed
-    return found[0]
+    return str(json.loads(fleet.server.command("users", "create-link", email, "--json"))["link"])
 
 
 def test_a_password_is_chosen_by_a_link_once(fleet: Fleet, watched: Watched, email: str) -> None:
@@ -301,7 +299,9 @@ def test_the_front_door_fits_any_screen(fleet: Fleet, watched: Watched) -> None:
 
 
 def test_links_of_up_log_in_once(fleet: Fleet, watched: Watched) -> None:
-    found = re.search(r"open the console: http://\S+(/enter#token=\S+)", fleet.server.out)
+    found = re.search(
+        r"open the console: http://\S+(/enter#token=\S+)", (fleet.server.home / "login.links").read_text()
+    )
     assert found is not None
     page = watched.page
     page.goto(fleet.at("localhost") + found[1])

@@ -18,6 +18,7 @@ from tests.server import ServerProcess, run_command, server_process
 
 TOLD = {"actions", "status", "overview", "fleet"}
 KEY = re.compile(r"cf_[0-9a-f]{16}_[\w-]{43}")
+LINK = re.compile(r"/enter#token=([\w-]+)")
 
 
 @pytest.fixture
@@ -30,16 +31,39 @@ def mode(path: Path) -> str:
     return oct(stat.S_IMODE(path.stat().st_mode))
 
 
-def test_the_first_start_prints_where_it_is_and_a_key_that_works(server: ServerProcess) -> None:
-    assert server.url in server.out
+def test_on_a_terminal_the_first_start_prints_where_it_is_and_a_key_and_a_link_that_work(tmp_path: Path) -> None:
+    with server_process(tmp_path, terminal=True) as server:
+        assert server.url in server.out
+        assert f"{server.url}/docs" in server.out
+        found = KEY.search(server.out)
+        assert found is not None
+        assert found[0] == (server.home / "operator.key").read_text().strip()
+        headers = {"Authorization": f"Bearer {found[0]}"}
+        me = httpx2.get(f"{server.url}/api/auth/me", headers=headers).json()
+        assert (me["role"], me["email"]) == ("operator", "operator@localhost")
+        require_entry(server, server.out)
+        assert not KEY.search(server.errors)
+        assert not (server.home / "login.links").exists()
+
+
+def test_in_a_journal_it_says_where_the_key_and_the_link_are(server: ServerProcess) -> None:
     assert f"{server.url}/docs" in server.out
-    found = KEY.search(server.out)
-    assert found is not None
-    assert found[0] == (server.home / "operator.key").read_text().strip()
-    headers = {"Authorization": f"Bearer {found[0]}"}
-    me = httpx2.get(f"{server.url}/api/auth/me", headers=headers).json()
-    assert (me["role"], me["email"]) == ("operator", "operator@localhost")
-    assert not KEY.search(server.errors)
+    assert not KEY.search(server.out + server.errors)
+    assert not LINK.search(server.out + server.errors)
+    for name in ("operator.key", "login.links"):
+        assert f"cat {server.home / name}" in server.out
+        assert mode(server.home / name) == "0o600"
+    require_entry(server, (server.home / "login.links").read_text())
+    assert server.stop() == 0
+    assert not (server.home / "login.links").exists()
+
+
+def require_entry(server: ServerProcess, said: str) -> None:
+    link = LINK.search(said)
+    assert link is not None
+    entered = httpx2.post(f"{server.url}/api/auth/enter", json={"token": link[1]})
+    me = httpx2.get(f"{server.url}/api/auth/me", headers=server.operator).json()
+    assert (entered.status_code, entered.json()["user_id"]) == (200, me["user_id"])
 
 
 def test_files_are_for_their_owner_only(server: ServerProcess) -> None:
@@ -188,7 +212,6 @@ def test_a_second_start_finds_the_same_key_and_data(server: ServerProcess) -> No
     assert server.stop() == 0
     server.start()
     assert (server.home / "operator.key").read_text() == key
-    assert key.strip() in server.out
     found = httpx2.get(f"{server.url}/api/admin/tenants", headers=server.operator).json()["tenants"]
     assert found == [made.json()]
 

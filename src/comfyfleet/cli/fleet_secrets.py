@@ -11,6 +11,7 @@ from comfyfleet.cli.acting import record
 from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
+from comfyfleet.cli.shown_once import print_secret
 from comfyfleet.cli.tables import ago, print_table
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 from comfyfleet.kernel.secret import Secret
@@ -65,7 +66,10 @@ def create(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a secret for one fleet, or for any. It is printed once; only its hash is kept."""
+    """Make a secret for one fleet, or for any. It is shown once; only its hash is kept.
+
+    It is printed to a terminal; anywhere else it goes into a private file under the home, or use --json.
+    """
 
     async def work(house: House) -> tuple[FleetSecret, Secret]:
         async with house.control_tx() as tx:
@@ -79,10 +83,11 @@ def create(
             await record(house, tx, "fleet_secret.create", made.id, **facts)
             return made, secret
 
-    made, secret = in_house(work)
+    made, secret = in_house(work, makes_secret=not as_json)
     opens = made.fleet or "any fleet"
     sentence = f"Fleet secret {name!r} for {opens} ({made.id}); it is not shown again:"
-    print_one(made, as_json=as_json, sentence=sentence, secret=secret.reveal())
+    file = f"fleet-secret-{made.id}"
+    print_secret(made, as_json=as_json, sentence=sentence, file=file, secret=secret.reveal())
 
 
 @app.command("retire")

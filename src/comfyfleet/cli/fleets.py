@@ -10,8 +10,10 @@ from comfyfleet.cli.acting import record
 from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
+from comfyfleet.cli.shown_once import keep_secret, on_terminal, tell_file
 from comfyfleet.cli.tables import ago, print_facts, print_table
 from comfyfleet.kernel.errors import InvalidInput
+from comfyfleet.kernel.ids import new_id
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
 if TYPE_CHECKING:
@@ -166,9 +168,12 @@ def show_command(
                 await record(house, tx, "fleet_secret.create", made.id, named=made.name, fleet=made.fleet)
         return fleet.start_command(found, control_plane_url=house.links.public_url, secret=secret)
 
-    line = in_house(work)
+    line = in_house(work, makes_secret=new_secret and not as_json)
     if as_json:
         print_json({"command": line})
+    elif new_secret and not on_terminal():
+        typer.echo(f"The command for {name} holds its new secret.")
+        tell_file(keep_secret(line, f"command-{name}-{new_id()}"))
     else:
         # Not through Rich: it must come out in one piece, to be copied.
         typer.echo(line)

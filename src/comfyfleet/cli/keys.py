@@ -13,6 +13,7 @@ from comfyfleet.cli.choices import ScopeChoice
 from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, print_one, print_rows
 from comfyfleet.cli.running import in_house
+from comfyfleet.cli.shown_once import print_secret
 from comfyfleet.kernel.ids import KeyId
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
@@ -40,7 +41,10 @@ def create(
     expires_in_days: Annotated[float | None, typer.Option(min=0.001, max=3650, help="Default: never.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key. It is printed once; only its hash is kept."""
+    """Make a key. It is shown once; only its hash is kept.
+
+    It is printed to a terminal; anywhere else it goes into a private file under the home, or use --json.
+    """
 
     async def work(house: House) -> NewKey:
         async with house.control_tx() as tx:
@@ -51,9 +55,10 @@ def create(
             await record(house, tx, "key.create", made.key.id, email=email, scopes=sorted(scopes))
             return made
 
-    made = in_house(work)
+    made = in_house(work, makes_secret=not as_json)
     sentence = f"Key {made.key.prefix} for {email}; it is not shown again:"
-    print_one(made.key, as_json=as_json, sentence=sentence, secret=made.secret.reveal())
+    file = f"key-{made.key.prefix}"
+    print_secret(made.key, as_json=as_json, sentence=sentence, file=file, secret=made.secret.reveal())
 
 
 @app.command("list")

@@ -39,11 +39,15 @@ def print_one(row: Any, *, as_json: bool, sentence: str, **extra: str) -> None:
     if as_json:
         print_json({**_plain(row), **extra})
         return
-    # Not wrapped by us: it may hold a command to copy.
-    console.print(sentence, markup=False, soft_wrap=True)
+    print_sentence(sentence)
     for text in extra.values():
         # Not through Rich: a key must come out in one piece, whatever the width of the terminal.
         typer.echo(text)
+
+
+def print_sentence(sentence: str) -> None:
+    # Not wrapped by us: it may hold a command to copy.
+    console.print(sentence, markup=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

@@ -13,6 +13,7 @@ from comfyfleet.cli.choices import RoleChoice
 from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, print_one, print_rows
 from comfyfleet.cli.running import in_house
+from comfyfleet.cli.shown_once import print_secret
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 from comfyfleet.kernel.secret import Secret
@@ -41,7 +42,10 @@ def create(
     password_stdin: PasswordStdin = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create a user. Without a password a one-time link is printed by which the user chooses one."""
+    """Create a user. Without a password a one-time link is shown by which the user chooses one.
+
+    The link is printed to a terminal; anywhere else it goes into a private file under the home.
+    """
     invite_ttl_s = settings.load_settings().invite_ttl_s
     password = _read_password() if password_stdin else None
 
@@ -56,9 +60,12 @@ def create(
             await record(house, tx, "user.create", user.id, email=user.email, role=role, tenant_id=tenant_id)
         return user, house.links.url(link) if link else None
 
-    user, url = in_house(work)
-    extra = {"link": url} if url else {}
-    print_one(user, as_json=as_json, sentence=f"Created {user.role} {user.email} ({user.id}).", **extra)
+    user, url = in_house(work, makes_secret=password is None and not as_json)
+    sentence = f"Created {user.role} {user.email} ({user.id})."
+    if url is None:
+        print_one(user, as_json=as_json, sentence=sentence)
+    else:
+        print_secret(user, as_json=as_json, sentence=sentence, file=f"link-{user.id}", link=url)
 
 
 @app.command("list")
@@ -103,7 +110,10 @@ def set_password(
 
 @app.command("create-link")
 def create_link(email: Email, as_json: AsJson = False) -> None:
-    """Print a one-time link by which the user chooses a new password."""
+    """Show a one-time link by which the user chooses a new password.
+
+    It is printed to a terminal; anywhere else it goes into a private file under the home.
+    """
     ttl_s = settings.load_settings().password_reset_ttl_s
 
     async def work(house: House) -> tuple[User, str]:
@@ -113,8 +123,9 @@ def create_link(email: Email, as_json: AsJson = False) -> None:
             await record(house, tx, "user.reset_link", user.id, email=user.email)
             return user, house.links.url(link)
 
-    user, url = in_house(work)
-    print_one(user, as_json=as_json, sentence=f"Works once, for {ttl_s // 60} minutes:", link=url)
+    user, url = in_house(work, makes_secret=not as_json)
+    sentence = f"Works once, for {ttl_s // 60} minutes:"
+    print_secret(user, as_json=as_json, sentence=sentence, file=f"link-{user.id}", link=url)
 
 
 @app.command("disable")

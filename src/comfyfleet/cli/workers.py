@@ -14,6 +14,7 @@ from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.show_worker import print_worker, read_worker
+from comfyfleet.cli.shown_once import print_secret
 from comfyfleet.cli.tables import ago, print_table
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 from comfyfleet.kernel.secret import Secret
@@ -135,9 +136,10 @@ def forget(name: Name, as_json: AsJson = False) -> None:
 
 @app.command("rotate-token")
 def rotate_token(name: Name, as_json: AsJson = False) -> None:
-    """Give a worker a new token, printed once. The old one stops at once; its leases stay.
+    """Give a worker a new token, shown once. The old one stops at once; its leases stay.
 
     Put the new token into the file worker.token of the worker's folder and start it again: it is back at once.
+    It is printed to a terminal; anywhere else it goes into a private file under the home, or use --json.
     """
 
     async def work(house: House) -> tuple[ListedWorker, Secret]:
@@ -147,8 +149,9 @@ def rotate_token(name: Name, as_json: AsJson = False) -> None:
             await record(house, tx, "worker.rotate_token", name)
             return shown, token
 
-    worker, token = in_house(work)
-    print_one(worker, as_json=as_json, sentence=f"New token of {name}; it is not shown again:", token=token.reveal())
+    worker, token = in_house(work, makes_secret=not as_json)
+    sentence = f"New token of {name}; it is not shown again:"
+    print_secret(worker, as_json=as_json, sentence=sentence, file=f"token-of-{name}", token=token.reveal())
 
 
 def _move(name: str, event: WorkerEvent, *, as_json: bool) -> None:

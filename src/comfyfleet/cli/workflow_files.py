@@ -15,8 +15,7 @@ from comfyfleet.kernel.errors import InvalidInput
 
 if TYPE_CHECKING:
     from comfyfleet import workflows
-    from comfyfleet.comfy.graph import ObjectInfo
-    from comfyfleet.workflows import Property, check_places
+    from comfyfleet.workflows import Property, ReadyGraph, check_places
 else:
     check_places = Late("comfyfleet.workflows.check_places")
     workflows = Late("comfyfleet.workflows")
@@ -33,14 +32,14 @@ def agreed(
     given: Path | None,
     *,
     before: Sequence[Property],
-    object_info: ObjectInfo | None,
+    ready: ReadyGraph,
     is_yes: bool,
     as_json: bool,
 ) -> tuple[Property, ...]:
     """What the file says; else those of the version before, if they fit; else a proposal. Only a file needs no yes."""
     if given is not None:
         return read_properties_file(given)
-    proposed = tuple(before) if before and _fit(graph, before) else workflows.propose_properties(graph, object_info)
+    proposed = tuple(before) if before and _fit(graph, before) else _proposed(graph, ready)
     if is_yes or not proposed:
         return proposed
     if as_json:
@@ -53,6 +52,10 @@ def agreed(
     if not is_right:
         raise InvalidInput("properties", "not confirmed. Write your own: --properties FILE; or take these: --yes")
     return proposed
+
+
+def _proposed(graph: Mapping[str, Any], ready: ReadyGraph) -> tuple[Property, ...]:
+    return workflows.propose_properties(graph, ready.object_info, reported=ready.reported)
 
 
 def agreed_output(graph: Mapping[str, Any], given: str | None, *, before: str | None, is_asked: bool) -> str | None:

@@ -109,7 +109,7 @@ def create(
     text, parsed = workflows.read_graph_text(ready.graph)
     before = in_house(_reading(slug, None))[1] if new_version else None
     known = before.properties if before else ()
-    chosen = agreed(parsed, properties, before=known, object_info=ready.object_info, is_yes=yes, as_json=as_json)
+    chosen = agreed(parsed, properties, before=known, ready=ready, is_yes=yes, as_json=as_json)
     output = agreed_output(
         parsed, output_node, before=before.output_node if before else None, is_asked=not (yes or as_json)
     )
@@ -124,6 +124,7 @@ def create(
         expected_s=expected_s or kept["expected_s"],
         run_deadline_s=run_deadline_s or kept["run_deadline_s"],
         note=note,
+        definitions=ready.reported,
     )
 
     async def work(house: House) -> Workflow:

@@ -11,7 +11,7 @@ from comfyfleet import webhooks, workflows
 from comfyfleet.jobs.model import JobRules
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.ids import FileId, RunId, UserId, VideoId
-from comfyfleet.workflows import Chosen, Property, Version
+from comfyfleet.workflows import NOTHING_REPORTED, Chosen, FileInputs, Property, Version
 from comfyfleet.workflows.effects import Offer
 
 SEED_BITS = 53  # whole numbers that every JSON reader keeps
@@ -52,13 +52,21 @@ class Order:
     stored_graph: Mapping[str, Any]
 
 
-def prepare_order(wish: Wish, offer: Offer, version: Version, graph: Mapping[str, Any], *, rules: JobRules) -> Order:
-    """Raises InvalidInput, which names the field."""
+def prepare_order(
+    wish: Wish,
+    offer: Offer,
+    version: Version,
+    graph: Mapping[str, Any],
+    *,
+    rules: JobRules,
+    reported: FileInputs = NOTHING_REPORTED,
+) -> Order:
+    """Raises InvalidInput, which names the field. `reported`: by which inputs workers' nodes open files."""
     _check_priority(wish.priority, rules)
     if wish.webhook_url is not None:
         webhooks.check_url(wish.webhook_url, field="webhook_url")
     given = {**wish.properties, **_input_of(wish, open_input(offer, version))}
-    workflows.check_given(graph, version.properties, wish.properties)
+    workflows.check_given(graph, version.properties, wish.properties, reported)
     chosen = workflows.choose(
         version.properties,
         offer.effect.overrides,

@@ -10,7 +10,7 @@ SECRET_NAME = re.compile(
 # Keys, signed object URLs, one-time links, webhook secrets, credentials inside URLs, password hashes, and the
 # values of a statement that failed (a traceback holds them), wherever they turn up.
 SECRET_TEXT = re.compile(
-    r"cf_[0-9a-f]{16}_[\w-]+|(?<=/objects/)[\w.~-]+|(?<=token=)[\w.~-]+|whsec_[\w+/=-]+"
+    r"cf_[0-9a-f]{16}_[\w-]+|cfs_[\w-]{20,}|(?<=/objects/)[\w.~-]+|(?<=token=)[\w.~-]+|whsec_[\w+/=-]+"
     r"|(?<=Bearer )[\w.~+/=-]+|(?<=X-Amz-Signature=)\w+|(?<=X-Goog-Signature=)\w+|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"
     r"|\$argon2\w*\$[\w$+/=,.-]+|(?<=\[parameters: )[^\n]+|(?<=Failing row contains )[^\n]+",
 )

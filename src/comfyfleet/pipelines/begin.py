@@ -62,7 +62,7 @@ async def begin_job(
         input_file_id=input_file_id,
         run_id=run.id,
     )
-    order = jobs.prepare_order(wish, recipe.offer, recipe.version, recipe.graph, rules=rules)
+    order = jobs.prepare_order(wish, recipe.offer, recipe.version, recipe.graph, rules=rules, reported=recipe.reported)
     placed = await jobs.place_order(tx, order, rules=rules, webhook_secret=webhook_secret)
     if placed.replayed:
         raise KeyReused(place.key)

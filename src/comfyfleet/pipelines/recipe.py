@@ -1,11 +1,11 @@
 """All that a step's effect takes to make a job of it, read before the transaction that does."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from comfyfleet.kernel.errors import FleetError
-from comfyfleet.workflows import Version
+from comfyfleet.workflows import FileInputs, Version
 from comfyfleet.workflows.effects import Offer
 
 
@@ -14,6 +14,7 @@ class Recipe:
     offer: Offer
     version: Version
     graph: Mapping[str, Any]
+    reported: FileInputs = field(default_factory=dict)
 
     @property
     def price(self) -> int:

@@ -135,7 +135,8 @@ async def _recipe(house: House, offer: Offer | FleetError) -> Recipe | FleetErro
     if isinstance(offer, FleetError) or offer.version is None:
         return offer if isinstance(offer, FleetError) else FleetError(f"{offer.effect.slug!r} has nothing to run.")
     try:
-        return Recipe(offer, offer.version, await workflows.read_graph(house.store, offer.version))
+        graph = await workflows.read_graph(house.store, offer.version)
+        return Recipe(offer, offer.version, graph, await house.reported_file_inputs())
     except Unavailable as problem:
         return problem
 

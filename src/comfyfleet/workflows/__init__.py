@@ -1,7 +1,8 @@
 """Workflows: registered ComfyUI graphs by slug, in versions that never change, with typed properties."""
 
-from comfyfleet.workflows.check_files import check_given
+from comfyfleet.workflows.check_files import NOTHING_REPORTED, FileInputs, check_given
 from comfyfleet.workflows.definitions import ReadyGraph, ready_graph
+from comfyfleet.workflows.file_inputs import ReportedFileInputs
 from comfyfleet.workflows.graphs import keep_graph, read_graph
 from comfyfleet.workflows.model import Added, NewVersion, ProviderName, Requirements, Version, Workflow
 from comfyfleet.workflows.payload import (
@@ -43,9 +44,11 @@ from comfyfleet.workflows.register import (
 
 __all__ = [
     "GRAPH_BYTES_MAX",
+    "NOTHING_REPORTED",
     "Added",
     "Asset",
     "Chosen",
+    "FileInputs",
     "MediaObject",
     "NewVersion",
     "Payload",
@@ -53,6 +56,7 @@ __all__ = [
     "PropertyType",
     "ProviderName",
     "ReadyGraph",
+    "ReportedFileInputs",
     "Requirements",
     "Version",
     "Workflow",

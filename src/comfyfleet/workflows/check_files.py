@@ -4,38 +4,48 @@ A file property is fine: the worker puts its own name there. A text is not: it c
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from comfyfleet.comfy.graph import ObjectInfo, find_definition, find_placeholders, links_of, names_server_file
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.workflows.properties import Property, PropertyType
 
+# By class of node: the inputs by which it opens files, as definitions say.
+FileInputs: TypeAlias = Mapping[str, frozenset[str]]
+NOTHING_REPORTED: FileInputs = MappingProxyType({})
 ADVICE = "make it an image or video property, or a choice of names that may be opened"
 
 
 def check_files(
-    graph: Mapping[str, Any], properties: Sequence[Property], object_info: ObjectInfo | None = None
+    graph: Mapping[str, Any], properties: Sequence[Property], reported: FileInputs = NOTHING_REPORTED
 ) -> None:
     """For a new version. Raises InvalidInput."""
-    for prop, (node, name) in list_named_files(graph, properties, object_info):
+    for prop, (node, name) in list_named_files(graph, properties, reported):
         at = properties.index(prop)
         problem = f"a text must not name a file: it goes to {name!r} of node {node!r}; {ADVICE}"
         raise InvalidInput(f"properties[{at}]", problem)
 
 
-def check_given(graph: Mapping[str, Any], properties: Sequence[Property], given: Collection[str]) -> None:
-    """For an order of a version that was registered before such were refused. Raises InvalidInput."""
-    for prop, _ in list_named_files(graph, [each for each in properties if each.name in given]):
+def check_given(
+    graph: Mapping[str, Any],
+    properties: Sequence[Property],
+    given: Collection[str],
+    reported: FileInputs = NOTHING_REPORTED,
+) -> None:
+    """For an order of a version that was registered before it was known what its nodes open. Raises InvalidInput."""
+    for prop, _ in list_named_files(graph, [each for each in properties if each.name in given], reported):
         raise InvalidInput(f"properties.{prop.name}", "names a file of the server, which only operators may choose")
 
 
 def list_named_files(
-    graph: Mapping[str, Any], properties: Sequence[Property], object_info: ObjectInfo | None = None
+    graph: Mapping[str, Any], properties: Sequence[Property], reported: FileInputs = NOTHING_REPORTED
 ) -> list[tuple[Property, tuple[str, str]]]:
     """The texts that name files, each with the input that it goes to: of a node that opens it, or of one whose result
-    goes on to such a node by links."""
+    goes on to such a node by links.
+    """
     texts = [each for each in properties if each.type is PropertyType.TEXT]
-    files = set(_file_inputs(graph, object_info)) if texts else set()
+    files = set(_file_inputs(graph, reported)) if texts else set()
     if not files:
         return []
     before, placeholders = _nodes_before(graph, files), find_placeholders(graph)
@@ -49,13 +59,28 @@ def list_named_files(
     return found
 
 
-def _file_inputs(graph: Mapping[str, Any], object_info: ObjectInfo | None) -> Iterator[tuple[str, str]]:
+def list_file_inputs(definitions: Sequence[ObjectInfo]) -> FileInputs:
+    """Where one of several servers opens a file by an input, it is a file's."""
+    found: dict[str, frozenset[str]] = {}
+    for object_info in definitions:
+        for class_type in object_info:
+            if names := frozenset(_flagged(class_type, object_info)):
+                found[class_type] = found.get(class_type, frozenset()) | names
+    return found
+
+
+def _flagged(class_type: str, object_info: ObjectInfo) -> Iterator[str]:
+    definition = find_definition(object_info, class_type)
+    for each in definition.inputs if definition else ():
+        if names_server_file(class_type, each.name, each):
+            yield each.name
+
+
+def _file_inputs(graph: Mapping[str, Any], reported: FileInputs) -> Iterator[tuple[str, str]]:
     for node, said in graph.items():
         class_type = str(said["class_type"])
-        definition = find_definition(object_info, class_type) if object_info is not None else None
-        known = {each.name: each for each in definition.inputs} if definition else {}
         for name in said["inputs"]:
-            if names_server_file(class_type, name, known.get(name)):
+            if name in reported.get(class_type, ()) or names_server_file(class_type, name):
                 yield node, name
 
 

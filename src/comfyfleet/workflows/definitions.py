@@ -5,7 +5,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from comfyfleet import fleet
@@ -32,12 +32,14 @@ ControlTxs: TypeAlias = Callable[[], AbstractAsyncContextManager[ControlTx]]
 
 @dataclass(frozen=True, slots=True)
 class ReadyGraph:
-    """In API format. `object_info` and `used` are None where no definitions that fit are known."""
+    """In API format. `object_info` and `used` are None where no definitions that fit are known. `reported`: all that is
+    said of the graph's classes, each set of definitions cut down to them."""
 
     graph: bytes
     is_converted: bool
     object_info: ObjectInfo | None = None
     used: KnownDefinitions | None = None
+    reported: tuple[ObjectInfo, ...] = ()
 
 
 _held: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
@@ -52,28 +54,29 @@ async def ready_graph(
     try:
         workflow = read_workflow(text)
         drawn = is_interface_format(workflow)
-        if object_info is not None:
+        if object_info is None and drawn:
+            graph, ready = await _convert(store, control_tx, workflow)
+        else:
             graph = load_graph(workflow, object_info=object_info)
-            return ReadyGraph(json.dumps(graph).encode() if drawn else text, drawn, object_info)
-        if drawn:
-            return await _convert(store, control_tx, workflow)
-        graph = load_graph(workflow)
+            ready = ReadyGraph(json.dumps(graph).encode() if drawn else text, drawn, object_info)
     except InvalidGraph as problem:
         raise InvalidInput("graph", problem.message) from None
-    return await _with_definitions(store, control_tx, text, graph)
+    return await _with_definitions(store, control_tx, ready, graph)
 
 
-async def _convert(store: ObjectStore, control_tx: ControlTxs, workflow: Mapping[str, Any]) -> ReadyGraph:
+async def _convert(
+    store: ObjectStore, control_tx: ControlTxs, workflow: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], ReadyGraph]:
     nearest: MissingNodeClass | None = None
-    for known in await _known(control_tx):
-        if (object_info := await _read(store, control_tx, known)) is None:
+    for known in await list_known(control_tx):
+        if (object_info := await read_definitions(store, control_tx, known)) is None:
             continue
         try:
             graph = load_graph(workflow, object_info=object_info)
         except MissingNodeClass as missing:
             nearest = missing if nearest is None or len(missing.classes) < len(nearest.classes) else nearest
             continue
-        return ReadyGraph(json.dumps(graph).encode(), True, object_info, known)
+        return graph, ReadyGraph(json.dumps(graph).encode(), True, object_info, known)
     raise InvalidInput("graph", _unknown(nearest))
 
 
@@ -88,21 +91,38 @@ def _unknown(nearest: MissingNodeClass | None) -> str:
     return f"no worker has reported all its node classes; missing: {named}. {how}"
 
 
-async def _with_definitions(store: ObjectStore, control_tx: ControlTxs, text: bytes, graph: Any) -> ReadyGraph:
-    needed = set(list_classes(graph))
-    for known in await _known(control_tx):
-        object_info = await _read(store, control_tx, known)
-        if object_info is not None and needed <= object_info.keys():
-            return ReadyGraph(text, False, object_info, known)
-    return ReadyGraph(text, False)
+async def _with_definitions(
+    store: ObjectStore, control_tx: ControlTxs, ready: ReadyGraph, graph: Mapping[str, Any]
+) -> ReadyGraph:
+    found = await list_reported(store, control_tx, graph)
+    if ready.object_info is not None:
+        return replace(ready, reported=(ready.object_info, *(said for _, said in found)))
+    ready = replace(ready, reported=tuple(said for _, said in found))
+    needed = set(list_classes(dict(graph)))
+    whole = next(((known, said) for known, said in found if needed <= said.keys()), None)
+    return replace(ready, used=whole[0], object_info=whole[1]) if whole else ready
 
 
-async def _known(control_tx: ControlTxs) -> list[KnownDefinitions]:
+async def list_reported(
+    store: ObjectStore, control_tx: ControlTxs, graph: Mapping[str, Any]
+) -> list[tuple[KnownDefinitions, ObjectInfo]]:
+    """What workers have said of a graph's classes, each cut down to them, those seen last first."""
+    needed = set(list_classes(dict(graph)))
+    found: list[tuple[KnownDefinitions, ObjectInfo]] = []
+    for known in await list_known(control_tx):
+        object_info = await read_definitions(store, control_tx, known)
+        if object_info is not None and (said := needed & object_info.keys()):
+            found.append((known, {name: object_info[name] for name in said}))
+    return found
+
+
+async def list_known(control_tx: ControlTxs) -> list[KnownDefinitions]:
+    """Those seen last, first."""
     async with control_tx() as tx:
         return (await fleet.list_definitions(tx))[:TRIED_MAX]
 
 
-async def _read(store: ObjectStore, control_tx: ControlTxs, known: KnownDefinitions) -> ObjectInfo | None:
+async def read_definitions(store: ObjectStore, control_tx: ControlTxs, known: KnownDefinitions) -> ObjectInfo | None:
     """None: the object is gone or broken. Then its row goes too, and the next worker that has them is asked again."""
     if known.digest in _held:
         _held.move_to_end(known.digest)

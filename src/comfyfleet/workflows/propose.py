@@ -1,6 +1,6 @@
 """What a graph seems to want from its users: properties that a person only has to confirm. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from comfyfleet.comfy.graph import (
     list_outputs,
 )
 from comfyfleet.kernel.errors import InvalidInput
-from comfyfleet.workflows.check_files import list_named_files
+from comfyfleet.workflows.check_files import list_file_inputs, list_named_files
 from comfyfleet.workflows.model import Requirements
 from comfyfleet.workflows.properties import (
     FIELD_CHARS_MAX,
@@ -36,14 +36,20 @@ BY_INPUT = {
 }
 
 
-def propose_properties(graph: Mapping[str, Any], object_info: ObjectInfo | None = None) -> tuple[Property, ...]:
-    """Every input that a user could set, and every placeholder. The first picture or film is the primary input."""
+def propose_properties(
+    graph: Mapping[str, Any], object_info: ObjectInfo | None = None, *, reported: Sequence[ObjectInfo] = ()
+) -> tuple[Property, ...]:
+    """Every input that a user could set, and every placeholder. The first picture or film is the primary input.
+
+    `reported`: what workers say of single classes, also where none has all of the graph.
+    """
     found = [_property(each) for each in list_inputs(dict(graph), object_info)]
     found = [each for each in found if _is_sound(each)][:PROPERTIES_MAX]
     held = {each.placeholder for each in found}
     found += [_text_at(name) for name in find_placeholders(graph) if name not in held]
     # A text that names a file of the server is nothing for users; a placeholder there has to be answered for.
-    named = [prop for prop, _ in list_named_files(graph, found, object_info) if prop.placeholder is None]
+    known = [*reported, object_info] if object_info is not None else reported
+    named = [prop for prop, _ in list_named_files(graph, found, list_file_inputs(known)) if prop.placeholder is None]
     found = [each for each in found if each not in named]
     first = next((each.name for each in found if each.is_media), None)
     return tuple(replace(each, is_primary_input=True) if each.name == first else each for each in found)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from comfyfleet.comfy.errors import InvalidGraph
-from comfyfleet.comfy.graph import hash_graph, load_graph, read_workflow
+from comfyfleet.comfy.graph import ObjectInfo, hash_graph, load_graph, read_workflow
 from comfyfleet.db import ControlTx
 from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound
 from comfyfleet.workflows import sql
-from comfyfleet.workflows.check_files import check_files
+from comfyfleet.workflows.check_files import check_files, list_file_inputs
 from comfyfleet.workflows.check_places import check_places
 from comfyfleet.workflows.model import Added, NewVersion, ProviderName, Requirements, Version, Workflow
 from comfyfleet.workflows.properties import Property
@@ -38,17 +38,19 @@ def prepare_version(
     expected_s: float = 1.0,
     run_deadline_s: float | None = None,
     note: str = "",
+    definitions: Sequence[ObjectInfo] = (),
 ) -> NewVersion:
     """Everything that can be wrong with a graph and its properties is found here, before anything is written. Pure.
 
     The object's key is made from what the graph holds: the same graph, however it is spelled, is one object, and no
-    version can change another's. What is not said of requirements is read from the graph.
+    version can change another's. What is not said of requirements is read from the graph. `definitions`: what is known
+    of its node classes, by which a text that would name a file is found.
     """
     if structure_hash is not None and not HASH.fullmatch(structure_hash):
         raise InvalidInput("structure_hash", f"must have 1 to {HASH_CHARS_MAX} characters, none of them / or *")
     kept, parsed = read_graph_text(graph)
     check_places(parsed, properties)
-    check_files(parsed, properties)
+    check_files(parsed, properties, list_file_inputs(definitions))
     require_output_node(parsed, output_node)
     hashes = hash_graph(kept)
     return NewVersion(

@@ -9,6 +9,7 @@ from comfyfleet import fleet
 from comfyfleet.comfy.graph import Definitions, pack_definitions
 from comfyfleet.fleet.definitions.model import PER_WORKER_MAX
 from comfyfleet.kernel.errors import NotFound
+from comfyfleet.kernel.ids import new_id
 from comfyfleet.storage import ObjectKey
 from tests.api.worker.conftest import HttpWorker, Yard
 from tests.builders import an_operator_key
@@ -114,10 +115,31 @@ async def test_a_graph_in_api_format_has_its_ranges_from_the_workers_too(yard: Y
 
 
 async def test_definitions_whose_object_is_gone_are_asked_for_again(yard: Yard) -> None:
-    worker, found = await yard.register("i-1"), definitions(**a_class("Gone"))
+    gone = f"Gone{new_id().hex}"  # definitions of another test stay in this process's memory, by their digest
+    worker, found = await yard.register("i-1"), definitions(**a_class(gone))
     await report(worker, found)
     await yard.house.store.delete(ObjectKey(fleet.definitions_path(found.digest)))
-    graph = {"3": {"class_type": "Gone", "inputs": {}}}
+    graph = {"3": {"class_type": gone, "inputs": {}}}
     assert (await admin(yard, "/workflows/propose", 200, graph=graph))["definitions"] is None
     await report(worker, found)
     assert (await admin(yard, "/workflows/propose", 200, graph=graph))["definitions"]["digest"] == found.digest
+
+
+LOADER = {"Surprise": {"input": {"required": {"source": ["STRING", {"image_upload": True}], "n": ["INT", {}]}}}}
+NAMES_A_FILE = {"1": {"class_type": "Surprise", "inputs": {"source": "a", "n": 1}}}
+SOURCE = {"name": "source", "type": "text", "node": "1", "input_name": "source"}
+
+
+async def test_a_text_cannot_be_bound_to_what_a_worker_calls_a_file(yard: Yard) -> None:
+    """Its name says nothing; the definition does, also when the rest of the graph is unknown."""
+    graph = {**NAMES_A_FILE, "2": {"class_type": "NobodyHasIt", "inputs": {"image": ["1", 0]}}}
+    body = {"slug": "sly", "graph": graph, "properties": [SOURCE]}
+    await report(await yard.register("i-1"), definitions(**LOADER))
+    await report(await yard.register("i-2"), definitions(**a_class("Surprise")))
+    refused = await admin(yard, "/workflows", 422, **body)
+    assert "a text must not name a file: it goes to 'source' of node '1'" in refused["error"]["message"]
+    proposed = await admin(yard, "/workflows/propose", 200, graph=graph)
+    assert "source" not in [each["name"] for each in proposed["properties"]]
+    await admin(yard, "/workflows", 201, **{**body, "properties": []})
+    refused = await admin(yard, "/workflows/sly/versions", 422, graph=graph, properties=[SOURCE])
+    assert "'source' of node '1'" in refused["error"]["message"]

@@ -18,7 +18,7 @@ from comfyfleet.workflows import (
     read_graph_text,
     read_properties,
 )
-from comfyfleet.workflows.check_files import check_files, check_given
+from comfyfleet.workflows.check_files import check_files, check_given, list_file_inputs
 from comfyfleet.workflows.graphs import Shelf
 from tests.unit.comfy.graph.graphs import text_to_image
 from tests.unit.comfy.graph.test_templates import Everything
@@ -213,8 +213,8 @@ def test_a_definition_knows_what_a_name_does_not_say() -> None:
         info = {"Surprise": {"input": {"required": {"source": ["COMBO", flag], "other": ["STRING", {}]}}}}
         properties = read_properties([{**WHERE, "node": "1", "input_name": "source"}])
         with pytest.raises(InvalidInput, match="'source' of node '1'"):
-            check_files(graph, properties, info)
-        check_files(graph, read_properties([{**WHERE, "node": "1", "input_name": "other"}]), info)
+            check_files(graph, properties, list_file_inputs([info]))
+        check_files(graph, read_properties([{**WHERE, "node": "1", "input_name": "other"}]), list_file_inputs([info]))
 
 
 def test_of_an_old_version_users_may_not_set_such_a_text() -> None:

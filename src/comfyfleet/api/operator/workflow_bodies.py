@@ -140,7 +140,10 @@ class ProposalView(View):
         return cls(
             converted=graph if ready.is_converted else None,
             definitions=DefinitionsView.model_validate(ready.used) if ready.used else None,
-            properties=[PropertyView.model_validate(each) for each in workflows.propose_properties(graph, info)],
+            properties=[
+                PropertyView.model_validate(each)
+                for each in workflows.propose_properties(graph, info, reported=ready.reported)
+            ],
             output_node=workflows.propose_output_node(graph, info),
             saving_nodes=[each.node for each in workflows.list_saving_nodes(graph, info)],
             requirements=RequirementsView.of(workflows.find_requirements(graph)),
@@ -204,11 +207,12 @@ class NewVersionBody(GraphBody):
     run_deadline_s: Annotated[int, Field(ge=1, le=RUN_DEADLINE_S_MAX)] | None = None
     note: Annotated[str, Field(max_length=1_000)] = ""
 
-    def prepared(self) -> NewVersion:
+    def prepared(self, ready: ReadyGraph) -> NewVersion:
+        """`ready`: of this body's graph."""
         said = [each.model_dump(exclude_none=True) for each in self.properties]
         asked = self.requirements or RequirementsBody()
         return workflows.prepare_version(
-            written(self.graph),
+            ready.graph,
             properties=workflows.read_properties(said),
             output_node=self.output_node,
             structure_hash=self.structure_hash,
@@ -219,6 +223,7 @@ class NewVersionBody(GraphBody):
             expected_s=self.expected_s,
             run_deadline_s=self.run_deadline_s,
             note=self.note,
+            definitions=ready.reported,
         )
 
 

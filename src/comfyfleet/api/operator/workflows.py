@@ -1,8 +1,7 @@
 """Workflows: registered graphs, in versions, that fleets can be assigned to."""
 
 import asyncio
-import json
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
@@ -24,17 +23,15 @@ from comfyfleet.api.operator.workflow_bodies import (
 )
 from comfyfleet.api.policy import TheHouse
 from comfyfleet.audit import Action, Actor
-from comfyfleet.comfy.graph import is_interface_format
 from comfyfleet.db import ControlTx
 from comfyfleet.house import House
-from comfyfleet.workflows import Version, Workflow
+from comfyfleet.workflows import NewVersion, Version, Workflow
 from comfyfleet.workflows.publish import Record
 
 # A graph may be larger than other bodies.
 router = APIRouter(prefix="/workflows", route_class=RoomyRoute)
 
 VERSION_MAX = 2**31 - 1
-B = TypeVar("B", bound=NewVersionBody)
 VersionNumber = Annotated[int, Path(ge=1, le=VERSION_MAX)]
 
 
@@ -53,7 +50,7 @@ async def add_workflow(body: NewWorkflowBody, house: TheHouse, actor: Acting) ->
     made = await workflows.publish_workflow(
         house.store,
         house.control_tx,
-        (await _converted(house, body)).prepared(),
+        await _prepared(house, body),
         slug=body.slug,
         name=body.name or body.slug,
         record=_recording(house, actor, "workflow.add"),
@@ -90,7 +87,7 @@ async def get_versions(slug: WorkflowSlug, house: TheHouse) -> VersionList:
 async def add_version(slug: WorkflowSlug, body: NewVersionBody, house: TheHouse, actor: Acting) -> WorkflowView:
     """In force at once; jobs that were made before keep their graph. What is in force already makes no new version."""
     record = _recording(house, actor, "workflow.add_version")
-    new = (await _converted(house, body)).prepared()
+    new = await _prepared(house, body)
     made = await workflows.publish_version(house.store, house.control_tx, new, slug=slug, record=record)
     return WorkflowView.model_validate(made)
 
@@ -138,12 +135,10 @@ async def _set_active(house: House, actor: Actor, slug: str, *, is_active: bool)
     return WorkflowView.model_validate(changed)
 
 
-async def _converted(house: House, body: B) -> B:
-    """The same with a graph that servers run, where the editor's was given."""
-    if not is_interface_format(body.graph):
-        return body
+async def _prepared(house: House, body: NewVersionBody) -> NewVersion:
+    """Of a graph that servers run; the editor's is converted."""
     ready = await workflows.ready_graph(house.store, house.control_tx, written(body.graph))
-    return body.model_copy(update={"graph": json.loads(ready.graph)})
+    return body.prepared(ready)
 
 
 async def _version(house: House, slug: str, version: int) -> Version:

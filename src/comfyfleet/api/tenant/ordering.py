@@ -80,7 +80,9 @@ async def _prepare(house: House, wanted: Wanted) -> jobs.Order:
     async with house.control_tx(read_only=True) as tx:
         offer, version = await house.take_runnable(tx, wanted.effect)
     graph = await workflows.read_graph(house.store, version)
-    return jobs.prepare_order(wanted.wish, offer, version, graph, rules=rules_for(house, wanted.home))
+    reported = await house.reported_file_inputs()
+    rules = rules_for(house, wanted.home)
+    return jobs.prepare_order(wanted.wish, offer, version, graph, rules=rules, reported=reported)
 
 
 async def ordered_before(house: House, wanted: Wanted) -> Job | None:

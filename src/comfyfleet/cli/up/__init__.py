@@ -12,6 +12,7 @@ from comfyfleet.api.connections import ConnectionRules
 from comfyfleet.api.logs import configure_logs
 from comfyfleet.api.server import Server, build_server
 from comfyfleet.bootstrap import (
+    OPERATOR_KEY_FILE,
     build_house,
     build_options,
     build_upkeep,
@@ -26,7 +27,7 @@ from comfyfleet.cli.database import upgrade_databases
 from comfyfleet.cli.serve import listen, said
 from comfyfleet.cli.up.doors import open_doors
 from comfyfleet.cli.up.first_start import Furnished, furnish, furnish_effects
-from comfyfleet.cli.up.greet import greet, tell_demo
+from comfyfleet.cli.up.greet import forget_links, greet, tell_demo
 from comfyfleet.cli.up.neighbours import Neighbours
 from comfyfleet.cli.up.stocking import Asked, ask_server
 from comfyfleet.house import House
@@ -55,6 +56,7 @@ async def _run(settings: Settings, listener: socket.socket) -> None:
     try:
         await _serve(settings, listener, neighbours)
     finally:
+        forget_links(settings)
         await neighbours.leave()
 
 
@@ -95,7 +97,7 @@ async def _prepare(house: House, settings: Settings) -> Secret:
         if line.failed:
             raise SchemaTrouble(line.database, line.detail)
     await house.store.check()
-    return await ensure_operator_key(house, settings.home / "operator.key", os_user())
+    return await ensure_operator_key(house, settings.home / OPERATOR_KEY_FILE, os_user())
 
 
 def _build_server(app: FastAPI, settings: Settings, neighbours: Neighbours) -> Server:

@@ -3,7 +3,9 @@
 import typer
 from rich.console import Console
 
+from comfyfleet.bootstrap import OPERATOR_KEY_FILE, write_private_file
 from comfyfleet.cli.serve import facts_of, log_listening, panel, shown_address
+from comfyfleet.cli.shown_once import on_terminal, show_command
 from comfyfleet.cli.up.doors import Doors
 from comfyfleet.cli.up.engine import engine_is_installed
 from comfyfleet.cli.up.first_start import Furnished
@@ -12,6 +14,10 @@ from comfyfleet.demo.choose import Choice
 from comfyfleet.demo.seed import EMAIL
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import Settings
+
+# What is written where there is no terminal; the links go again with the process.
+LINKS_FILE = "login.links"
+DEMO_PASSWORD_FILE = "demo.password"  # noqa: S105 the name of a file
 
 INSTALL = "pip install 'comfyfleet[engine]'"
 NO_ENGINE = "not installed"
@@ -38,22 +44,49 @@ def greet(
             "[dim]engine[/]",
             comfyui or ("still starting; the worker starts after it" if engine_is_installed() else NO_ENGINE),
         )
-    facts.add_row("[dim]operator key in[/]", str(settings.home / "operator.key"))
+    facts.add_row("[dim]operator key in[/]", str(settings.home / OPERATOR_KEY_FILE))
     if furnished is not None and furnished.demo_key is not None:
         facts.add_row("[dim]log in as[/]", f"{EMAIL} [dim]· its key in[/] {furnished.demo_key}")
         if comfyui is not None:
             facts.add_row("[dim]try[/]", "[bold]comfyfleet demo[/] [dim]in another terminal[/]")
     Console().print(panel(facts))
+    password = furnished.demo_password if furnished is not None else None
     # Beside the box and past Rich: they must come out in one piece, whatever the width of the terminal.
-    typer.echo(f"operator key: {operator_key.reveal()}")
-    if furnished is not None and furnished.demo_password is not None:
-        typer.echo(f"password of {EMAIL}, shown only now: {furnished.demo_password.reveal()}")
-    address = shown_address(settings)
-    if doors.studio is not None:
-        typer.echo(f"open the studio:  {address}{doors.studio}")
-    typer.echo(f"open the console: {address}{doors.console}")
-    typer.echo("(each link logs in once; a start makes new ones)")
+    if on_terminal():
+        forget_links(settings)
+        typer.echo(f"operator key: {operator_key.reveal()}")
+        if password is not None:
+            typer.echo(f"password of {EMAIL}, shown only now: {password.reveal()}")
+        typer.echo(_links(settings, doors))
+        typer.echo("(each link logs in once; a start makes new ones)")
+    else:
+        _greet_a_journal(settings, password, doors)
     typer.echo("")
+
+
+def forget_links(settings: Settings) -> None:
+    """They live as long as the process that made them."""
+    (settings.home / LINKS_FILE).unlink(missing_ok=True)
+
+
+def _greet_a_journal(settings: Settings, password: Secret | None, doors: Doors) -> None:
+    """What is printed here is kept by systemd, by a container's log or in a file: no secret, but where it is."""
+    home = settings.home.resolve()
+    write_private_file(home / LINKS_FILE, _links(settings, doors) + "\n")
+    typer.echo("The output is no terminal, so nothing secret is printed. Files that only you can read have it:")
+    typer.echo(f"links that log in once:  {show_command(home / LINKS_FILE)}")
+    typer.echo(f"operator key:            {show_command(home / OPERATOR_KEY_FILE)}")
+    if password is not None:
+        write_private_file(home / DEMO_PASSWORD_FILE, password.reveal() + "\n")
+    if (home / DEMO_PASSWORD_FILE).exists():
+        typer.echo(f"first password of {EMAIL}:  {show_command(home / DEMO_PASSWORD_FILE)}")
+    typer.echo("(each link works once, for a day; a start makes new ones)")
+
+
+def _links(settings: Settings, doors: Doors) -> str:
+    address = shown_address(settings)
+    studio = [f"open the studio:  {address}{doors.studio}"] if doors.studio is not None else []
+    return "\n".join([*studio, f"open the console: {address}{doors.console}"])
 
 
 def tell_demo(settings: Settings, furnished: Furnished | None, asked: Asked) -> None:
