@@ -32,7 +32,7 @@ def mode(path: Path) -> str:
 
 
 def test_on_a_terminal_the_first_start_prints_where_it_is_and_a_key_and_a_link_that_work(tmp_path: Path) -> None:
-    with server_process(tmp_path, terminal=True) as server:
+    with server_process(tmp_path, terminal="yes") as server:
         assert server.url in server.out
         assert f"{server.url}/docs" in server.out
         found = KEY.search(server.out)
