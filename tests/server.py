@@ -156,8 +156,10 @@ def _copy(terminal: int, path: Path) -> None:
 
 @contextlib.contextmanager
 def server_process(folder: Path, *arguments: str, **settings: str) -> Iterator[ServerProcess]:
-    """The control plane alone, unless `arguments` say otherwise; on a free port, unless `port` does. `terminal="yes"`: it writes to
-    one."""
+    """The control plane alone, unless `arguments` say otherwise; on a free port, unless `port` does.
+
+    `terminal="yes"`: it writes to one.
+    """
     terminal = settings.pop("terminal", "no") == "yes"
     port = int(settings.pop("port")) if "port" in settings else free_port()
     server = ServerProcess(folder, port, settings, arguments or ("--no-engine",), terminal=terminal)
