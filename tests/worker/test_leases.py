@@ -11,6 +11,7 @@ from prometheus_client.registry import CollectorRegistry
 from structlog.testing import capture_logs
 
 from comfyfleet.kernel.errors import Superseded
+from comfyfleet.live.states import BEHIND
 from comfyfleet.worker.beat import Heartbeat, interval_s
 from comfyfleet.worker.control import BeatClient, CallRefused, Session
 from comfyfleet.worker.leases import LeaseBook
@@ -161,16 +162,23 @@ async def test_what_is_ahead_goes_to_a_worker_that_is_idle(
     assert [row["reason"] for row in plant.attempts(second)] == ["requeued", "completed"]
 
 
-async def test_what_stood_behind_another_ran_for_as_long_as_it_ran(plant: Plant, tmp_path: Path) -> None:
+async def test_what_stands_behind_another_is_queued_and_ran_for_as_long_as_it_ran(plant: Plant, tmp_path: Path) -> None:
+    """The second is one of two that the worker takes at once, the third was leased ahead: both wait in ComfyUI."""
     async with (
         an_engine(tmp_path / "engine") as engine,
-        a_worker(plant, tmp_path / "home", engine.url, name="one-by-one"),
+        a_worker(plant, tmp_path / "home", engine.url, name="one-by-one", concurrency=2),
     ):
         first = await asyncio.to_thread(plant.order, "draw", seconds=4.0, steps=40)
         await eventually(lambda: engine.engine.queue.snapshot()[0], "the first runs")
         second = await asyncio.to_thread(plant.order, "draw", seconds=0.4, steps=4)
-        await eventually(lambda: engine.engine.queue.snapshot()[1], "the second stands behind it")
-        for each in (first, second):
+        third = await asyncio.to_thread(plant.order, "draw", seconds=0.1, steps=1)
+        await eventually(lambda: len(engine.engine.queue.snapshot()[1]) == 2, "the others stand behind it")
+        await eventually(lambda: plant.job(first)["status"] == "processing", "the first is told to run")
+        for each in (second, third):
+            waits = plant.job(each)
+            assert (waits["status"], waits["started_at"], waits["progress"]) == ("queued", None, None)
+            assert waits["queue"]["waits_because"] == BEHIND
+        for each in (first, second, third):
             assert await asyncio.to_thread(plant.ends, each) == "completed"
     [attempt] = plant.attempts(second)
     held_s = (

@@ -62,7 +62,10 @@ def create(
     ] = None,
     any_fleet: Annotated[bool, typer.Option("--any-fleet", help="It opens every fleet.")] = False,
     allow_workflows: Annotated[
-        bool, typer.Option("--allow-workflows", help="Its workers may name workflows of their own (--workflow).")
+        bool,
+        typer.Option(
+            "--allow-workflows", help="Its workers may name workflows of their own (`comfyfleet worker --workflow`)."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -208,9 +208,11 @@ def _files(facts: ServerFacts) -> Iterator[Finding]:
     if "--enable-assets" in facts.argv:
         yield Finding("files", Verdict.FINE, "Files can be deleted through /api/assets.")
         return
-    text = "ComfyUI has no route that deletes files: without --comfyui-dir a worker's inputs and outputs stay there."
+    text = (
+        "ComfyUI has no route that deletes files: a worker's inputs and outputs stay there unless it has their folder."
+    )
     advice = (
-        "Run the worker on that machine with --comfyui-dir, and it deletes what its jobs left. "
+        "Run the worker on that machine as `comfyfleet worker --comfyui-dir`, and it deletes what its jobs left. "
         "Else clean the input and output folders there, by a timer: nobody can do it from here."
     )
     yield Finding("files", Verdict.NOTE, text, advice)

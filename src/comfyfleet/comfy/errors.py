@@ -168,7 +168,8 @@ class InterfaceFormat(InvalidGraph):
     def __init__(self) -> None:
         super().__init__(
             "This is a workflow as ComfyUI's interface saves it, and servers run the API format. Export it with "
-            "'Export (API)', or convert it with the object_info of a server that has its nodes (--object-info URL)."
+            "'Export (API)'. `comfyfleet workflows create --object-info URL` converts it with the node classes of the "
+            "server at that URL."
         )
 
 

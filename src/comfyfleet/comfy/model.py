@@ -34,6 +34,8 @@ class Prompt:
     output_node: str | None = None  # whose files come first
     extra_data: Mapping[str, Any] = field(default_factory=dict)
     front: bool = False
+    # What part of the time each node takes, in any unit. None: as nodes of their kinds usually do.
+    node_weights: Mapping[str, float] | None = field(default=None, compare=False, repr=False)
 
 
 def new_prompt(graph: Graph, *, output_node: str | None = None, extra_data: Mapping[str, Any] | None = None) -> Prompt:
@@ -133,7 +135,7 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`fraction` is over the whole graph and never falls."""
+    """`fraction` is over the whole graph, by the time that its nodes take, and never falls."""
 
     fraction: float
     node: str | None = None

@@ -1,7 +1,8 @@
-"""How far a prompt is: nodes done over nodes in the graph, with the current node's steps as a part of one.
+"""How far a prompt is: the weight of its nodes that are done over that of all that have to run, with the current
+node's steps as a part of its own weight.
 
 Three dialects are heard: `progress_state` (since 0.3.45; all nodes, twice a node), and the older `executing` and
-`progress`, one node at a time. They tell the same story, and the fraction never falls.
+`progress`, one node at a time. They tell the same story, and the fraction never falls. It is 1 at the end only.
 """
 
 from collections.abc import Mapping
@@ -19,16 +20,21 @@ from comfyfleet.comfy.messages import (
     ProgressStep,
 )
 from comfyfleet.comfy.model import Graph, Progress
+from comfyfleet.comfy.node_times import node_weights
 
 FINISHED = "finished"
 RUNNING = "running"
+# The last message of a node is not the end: that is told by the server.
+BEFORE_THE_END = 0.99
 
 
 class Progression:
-    """Of one prompt, from its messages alone."""
+    """Of one prompt, from its messages alone. `weights`: what part each node has, in any unit."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, weights: Mapping[str, float] | None = None) -> None:
         self._graph = graph
+        self._weights = weights if weights is not None else node_weights(graph, {})
+        self._cached: set[str] = set()
         self._done: set[str] = set()
         self._node: str | None = None
         self._step: float | None = None
@@ -56,6 +62,7 @@ class Progression:
         match message:
             case ExecutionCached(nodes=nodes):
                 self._done.update(nodes)
+                self._cached.update(nodes)
             case ProgressState(nodes=nodes):
                 self._hear_states(nodes)
             case Executing(node=node):
@@ -103,10 +110,9 @@ class Progression:
         done = sum(1 for node in self._graph if node in self._done)
         # Nodes made at run time ("7.0.0.3") do not count: their maker, which stands in the graph, ends after them.
         counts = self._node in self._graph and self._node not in self._done
-        fraction = (done + (self._part() if counts else 0.0)) / total if total else 0.0
         return self._tell(
             Progress(
-                max(self._last.fraction, min(fraction, 1.0)),
+                max(self._last.fraction, self._fraction(counts=counts)),
                 node=self._node,
                 node_class=self._class_of(self._node),
                 # A bar of one step says nothing: nodes without steps of their own have it.
@@ -116,6 +122,16 @@ class Progression:
                 nodes_total=total,
             )
         )
+
+    def _fraction(self, *, counts: bool) -> float:
+        """What is cached takes no time: it is no part of the way."""
+        to_run = {node: self._weights.get(node, 0.0) for node in self._graph if node not in self._cached}
+        total = sum(to_run.values())
+        if total <= 0:
+            return 0.0
+        done = sum(weight for node, weight in to_run.items() if node in self._done)
+        here = to_run.get(self._node, 0.0) * self._part() if counts and self._node is not None else 0.0
+        return min((done + here) / total, BEFORE_THE_END)
 
     def _part(self) -> float:
         if self._step is None or not self._steps or self._steps <= 0:

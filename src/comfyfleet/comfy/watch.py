@@ -128,7 +128,7 @@ class _Watcher:
         self._clock = asyncio.get_running_loop()
         self._began_at_s = self._clock.time()
         self._deadline_at_s = self._began_at_s + deadline_s
-        self._progression = Progression(attempt.prompt.graph)
+        self._progression = Progression(attempt.prompt.graph, attempt.prompt.node_weights)
         self._testimony = Testimony(self._id)
         self._look_at_s = self._began_at_s
         self._looked_at_s = float("-inf")

@@ -36,6 +36,11 @@ class Poll(Struct, frozen=True, eq=False):
     warm: frozenset[str] = frozenset()
     poll_id: str | None = None
     idle: bool = True  # it could start at once; else it looks ahead while it runs another
+    tells_begin: bool = False  # it will say when a server has begun what it gets
+
+    @property
+    def begins(self) -> bool:
+        return self.idle and not self.tells_begin
 
 
 class Served(Struct, frozen=True, eq=False):
@@ -176,6 +181,7 @@ class Polls:
             leases_max=poll.leases_max,
             warm=poll.warm,
             poll_id=poll.poll_id,
+            begins=poll.begins,
         )
 
     def _answer(

@@ -19,7 +19,7 @@ from comfyfleet.dispatch.floors import Floors
 from comfyfleet.dispatch.heartbeat import Beat, Extended, extend_leases
 from comfyfleet.dispatch.lanes import LaneBook
 from comfyfleet.dispatch.lease import Leased, Leasing, count_heads, lease_dispatches, read_payloads
-from comfyfleet.dispatch.lifecycle import DispatchStatus
+from comfyfleet.dispatch.lifecycle import NOT_BEGUN, DispatchStatus
 from comfyfleet.dispatch.listing import (
     Attempt,
     DispatchDetail,
@@ -44,6 +44,7 @@ from comfyfleet.dispatch.model import (
     Place,
     Provider,
     QueueRules,
+    Started,
 )
 from comfyfleet.dispatch.priority import set_priority
 from comfyfleet.dispatch.rebind import (
@@ -60,6 +61,7 @@ from comfyfleet.dispatch.return_leases import return_leases
 from comfyfleet.dispatch.tokens import LeaseSigner
 
 __all__ = [
+    "NOT_BEGUN",
     "Ask",
     "Attempt",
     "Beat",
@@ -87,6 +89,7 @@ __all__ = [
     "Provider",
     "QueueRules",
     "Report",
+    "Started",
     "attempts_of_worker",
     "cancel_dispatch",
     "clear_block",

@@ -24,6 +24,11 @@ class DispatchEvent(StrEnum):
     PROMOTE = "promote"
 
 
+# What a worker says of a lease whose job no server works on yet. The first is written with the lease.
+TAKEN = "leased"
+ON_ITS_SERVER = "queued"
+NOT_BEGUN = frozenset({TAKEN, "fetching", "waiting", "submitting", "pending", ON_ITS_SERVER})
+
 Q, L, D = DispatchStatus.QUEUED, DispatchStatus.LEASED, DispatchStatus.DELAYED
 
 DISPATCH = Lifecycle(

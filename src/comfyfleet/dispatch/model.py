@@ -136,6 +136,7 @@ class Ask(Struct, frozen=True, eq=False):
     leases_max: int
     warm: frozenset[str] = frozenset()  # structure hashes
     poll_id: str | None = None
+    begins: bool = True  # what it gets; else that waits on the worker, until the worker says that it runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,16 +52,20 @@ async def apply_settlement(tx: TenantTx, settlement: Settlement, *, is_started: 
     A missing job or reservation, or a job that ended otherwise, is an error: somebody has to look at it.
     """
     event, job_id = EVENTS[settlement.outcome], JobId(settlement.dispatch_id)
-    if settlement.duration_s is not None and not is_started:
+    # One that failed or was cancelled while it waited on its worker has not begun.
+    ran_s = (
+        None if settlement.never_began and not is_started and event is not JobEvent.COMPLETE else settlement.duration_s
+    )
+    if ran_s is not None and not is_started:
         # Most that are over so soon, or whose replica died, have not been told to have begun.
-        await start_job(tx, job_id, ago_s=settlement.duration_s)
+        await start_job(tx, job_id, ago_s=ran_s)
     made = _made(settlement) if event is JobEvent.COMPLETE else []
     moved = await tx.maybe(
         sql.end_job(event),
         job_id=job_id,
         error_message=_message(settlement, event),
         error_class=settlement.error_class,
-        from_now_s=-settlement.duration_s if settlement.duration_s is not None else None,
+        from_now_s=-ran_s if ran_s is not None else None,
         made_file_id=made[0].id if made else None,
         prompt_id=settlement.provider_job_id,
     )

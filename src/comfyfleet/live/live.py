@@ -87,7 +87,7 @@ class Live:
         for arrival in late:
             arrivals[arrival].is_prompt = False
 
-    def began(self, job_id: JobId, *, attempt: int) -> None:
+    def taken(self, job_id: JobId, *, attempt: int) -> None:
         """A worker has it. What an earlier attempt said of its progress does not hold any more."""
         if attempt > 1:
             self.hub.report(job_id, PROGRESS, _encode({"fraction": 0.0, "attempt": attempt}))

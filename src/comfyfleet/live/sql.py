@@ -89,11 +89,11 @@ def places(*, ahead_max: int) -> sa.Select[Any]:
         .limit(1)
         .scalar_subquery()
     )
-    return (
-        sa.select(d.c.id, d.c.status, d.c.queue_deadline_at, reason.label("reason"), ahead.label("ahead"))
-        .select_from(b)
-        .join(d, d.c.id == b.c.id)
-    )
+    other = d.alias("other")
+    leased = other.c.status == constant(DispatchStatus.LEASED), d.c.status == constant(DispatchStatus.LEASED)
+    behind = sa.select(other.c.id).where(*leased, other.c.worker_id == d.c.worker_id, other.c.id != d.c.id)
+    told = reason.label("reason"), ahead.label("ahead"), d.c.service_status, behind.exists().label("behind")
+    return sa.select(d.c.id, d.c.status, d.c.queue_deadline_at, *told).select_from(b).join(d, d.c.id == b.c.id)
 
 
 def past_times(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:

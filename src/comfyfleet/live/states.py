@@ -15,7 +15,8 @@ import structlog
 from comfyfleet import fleet
 from comfyfleet.db import ControlTx, Database, PoolTx, TenantTx
 from comfyfleet.db.dialect import batch
-from comfyfleet.dispatch.lifecycle import DispatchStatus
+from comfyfleet.dispatch.lifecycle import NOT_BEGUN, DispatchStatus
+from comfyfleet.dispatch.lifecycle import ON_ITS_SERVER as QUEUED_THERE
 from comfyfleet.dispatch.waiting import NO_WORKER, is_of_workers
 from comfyfleet.fleet import FleetRules
 from comfyfleet.fleet.able import Routing
@@ -31,6 +32,10 @@ REST = 2.0
 REST_S_MAX = 0.02
 BATCH = 500
 AHEAD_MAX = 1_000
+
+TAKEN = "A worker has taken it and prepares it."
+BEHIND = "A worker has taken it; it waits there behind another job."
+ON_ITS_SERVER = "A worker has taken it; it waits in the queue of its ComfyUI."
 
 log = structlog.get_logger()
 
@@ -132,7 +137,8 @@ async def _watched(tx: PoolTx, job_ids: Sequence[JobId]) -> Sequence[Any]:
 async def _placed(
     tx: ControlTx, rows: Sequence[Any], states: Mapping[JobId, JobState], *, rules: FleetRules
 ) -> dict[JobId, JobState]:
-    """The queue knows first that a job runs, and how long one waits that does not."""
+    """The queue knows first that a job runs, and how long one waits that does not. One that waits on its worker behind
+    another has not begun."""
     statement = sql.places(ahead_max=AHEAD_MAX)
     places = {row.id: row for row in await tx.all(statement, rows=batch([{"id": row.id} for row in rows]))}
     queued = [row for row in rows if row.id in places and places[row.id].status == DispatchStatus.QUEUED]
@@ -142,7 +148,7 @@ async def _placed(
         if row.id not in places:
             continue
         if places[row.id].status == DispatchStatus.LEASED:
-            placed[row.id] = replace(states[row.id], status=JobStatus.PROCESSING)
+            placed[row.id] = _leased(states[row.id], places[row.id])
         elif places[row.id].status == DispatchStatus.QUEUED:
             placed[row.id] = replace(states[row.id], waiting=_waiting(row, places[row.id], paces))
     return placed
@@ -176,6 +182,13 @@ def _waiting(row: Any, place: Any, paces: _Paces) -> Waiting:
         because = _sentence(paces.absent.get(row.workflow_id)) or NO_WORKER
     found = waiting(place.ahead, paces.past_s.get(row.workflow_id) or row.expected_s, slots)
     return replace(found, because=because, deadline_at=place.queue_deadline_at)
+
+
+def _leased(state: JobState, place: Any) -> JobState:
+    if state.status is JobStatus.PROCESSING or place.service_status not in NOT_BEGUN:
+        return replace(state, status=JobStatus.PROCESSING)
+    because = BEHIND if place.behind else ON_ITS_SERVER if place.service_status == QUEUED_THERE else TAKEN
+    return replace(state, waiting=Waiting(0, False, None, because=because))
 
 
 def _sentence(text: str | None) -> str | None:

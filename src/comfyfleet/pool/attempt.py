@@ -23,6 +23,7 @@ from comfyfleet.comfy.model import (
     Update,
     new_prompt_id,
 )
+from comfyfleet.comfy.node_times import NodeTimes
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.pool.inputs import Uploads
 from comfyfleet.pool.judge import Ending, Stop
@@ -46,9 +47,16 @@ class Phase(Enum):
 
 class Attempt:
     def __init__(
-        self, connector: Connector, uploads: Uploads, job: QueuedJob, *, tell: Callable[[Heard], None]
+        self,
+        connector: Connector,
+        uploads: Uploads,
+        job: QueuedJob,
+        *,
+        tell: Callable[[Heard], None],
+        node_times: NodeTimes,
     ) -> None:
         self.job = job
+        self._node_times = node_times
         self.prompt_id = new_prompt_id()
         self.submitted: Submitted | None = None
         self.started_at: float | None = None  # of the loop's clock: the server has taken it
@@ -105,7 +113,8 @@ class Attempt:
             return Ending(Returned("stopped"))
         self._phase = Phase.PREPARING
         graph = await self._uploads.bind_inputs(self.job.graph, self.job.inputs)
-        prompt = Prompt(graph, self.prompt_id, output_node=self.job.output_node)
+        weights = self._node_times.weights(self.job.structure_hash, graph)
+        prompt = Prompt(graph, self.prompt_id, output_node=self.job.output_node, node_weights=weights)
         self._phase = Phase.SUBMITTING
         await self._submit(prompt)
         self._phase = Phase.WATCHING

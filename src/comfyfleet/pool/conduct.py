@@ -12,6 +12,7 @@ import structlog
 
 from comfyfleet.comfy.errors import OutputGone
 from comfyfleet.comfy.model import Completed, Failed, FailureClass, FetchedFile, Preview, Progress, Submitted
+from comfyfleet.comfy.node_times import NodeTimes
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.pool.attempt import CANCEL_S, Attempt, Heard
 from comfyfleet.pool.blocks import Blocks
@@ -58,6 +59,7 @@ class Conductor:
         self._freed = freed
         self._blocks = blocks
         self._router = Router(queue, roster, blocks)
+        self._node_times = NodeTimes()
         self._settler = Settler(
             queue=queue,
             roster=roster,
@@ -67,6 +69,7 @@ class Conductor:
             now=now,
             chance=chance,
             ended=self._forget,
+            node_times=self._node_times,
         )
         self._runs: dict[str, Run] = {}
         self._looked_at: tuple[object, ...] = ()  # servers and blocks, when each waiting job was last looked at
@@ -200,7 +203,9 @@ class Conductor:
     def _start(self, run: Run, assignment: Assignment) -> None:
         member = self._roster[assignment.server]
         job = replace(assignment.job, attempts=assignment.job.attempts + 1)
-        attempt = Attempt(member.connector, member.uploads, job, tell=partial(self._heard, run))
+        attempt = Attempt(
+            member.connector, member.uploads, job, tell=partial(self._heard, run), node_times=self._node_times
+        )
         run.change(
             job=job,
             server=member.name,

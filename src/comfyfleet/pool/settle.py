@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from comfyfleet.comfy.model import Completed, Failed, FailureClass, FetchedFile, NodeError, Returned
+from comfyfleet.comfy.node_times import NodeTimes
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.pool.blocks import Blocks
 from comfyfleet.pool.errors import RunCancelled, RunFailed
@@ -34,7 +35,9 @@ class Settler:
         now: Callable[[], float],
         chance: Callable[[], float],
         ended: Callable[[Run], None],
+        node_times: NodeTimes,
     ) -> None:
+        self._node_times = node_times
         self._queue = queue
         self._roster = roster
         self._blocks = blocks
@@ -110,6 +113,7 @@ class Settler:
     ) -> None:
         at = self._now()
         assigned_at = run.assigned_at or at
+        self._node_times.learn(run.job.structure_hash, run.job.graph, done)
         profile = profile_of(
             run.job.graph,
             done,

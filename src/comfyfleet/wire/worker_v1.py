@@ -105,6 +105,8 @@ class Poll(Request, omit_defaults=True):
 
     `wants_output_url`, where the registration `takes` it: false leaves `output_url` out of the reply, for a worker that
     asks `outputs` for every place.
+    `tells_begin`, where the registration `takes` it: the worker says by a heartbeat's `service_status` or by a
+    `progress` event when its server has begun a job. Until then the job stays `queued` for its user.
     """
 
     providers: Annotated[list[Provider], Meta(min_length=1, max_length=2)] = field(
@@ -118,6 +120,7 @@ class Poll(Request, omit_defaults=True):
     poll_id: Name | None = None
     warm: Annotated[list[Word], Meta(max_length=100)] = []
     wants_output_url: bool = True
+    tells_begin: bool = False
 
 
 class Job(Struct, kw_only=True):

@@ -34,6 +34,7 @@ from comfyfleet.worker.failpoints import reached
 from comfyfleet.worker.idleness import Idleness
 from comfyfleet.worker.interruption.model import OPERATOR_DRAIN, Notice
 from comfyfleet.worker.journal import Entry, Journal
+from comfyfleet.worker.kept_node_times import KeptNodeTimes
 from comfyfleet.worker.leases import LeaseBook, Word
 from comfyfleet.worker.leave import Leaving
 from comfyfleet.worker.news import News
@@ -119,6 +120,7 @@ class Agent:
             folders=WorkFolders(self.home / "jobs"),
             reporter=reporter,
             telemetry=self.telemetry,
+            node_times=KeptNodeTimes(self.home / "node_times"),
         )
         self._definitions = DefinitionsReport(control, definitions)
         self._under_way = UnderWay(self._tools, on_superseded=self._on_superseded)
@@ -182,6 +184,7 @@ class Agent:
         tools.journal.open()
         try:
             await tools.cache.open()
+            await tools.node_times.open()
             await tools.servers.open()
             entries = tools.journal.read()
             self._own_token.read()

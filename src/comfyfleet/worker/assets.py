@@ -38,7 +38,7 @@ class FolderInUse(Conflict):
     """Two workers would delete each other's files."""
 
     code = "folder_in_use"
-    text = "Another worker uses {folder}. Give this one a folder of its own (--home)."
+    text = "Another worker uses {folder}. Give this one a folder of its own: `comfyfleet worker --home`."
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder=str(folder))

@@ -25,7 +25,7 @@ class HomeInUse(Conflict):
     """Two workers on one journal would run each other's jobs."""
 
     code = "worker_home_in_use"
-    text = "Another worker runs on {home}. Stop it, or give this one a --home of its own."
+    text = "Another worker runs on {home}. Stop it, or give this one a folder of its own: `comfyfleet worker --home`."
 
     def __init__(self, home: Path) -> None:
         super().__init__(home=str(home))

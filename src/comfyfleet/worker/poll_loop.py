@@ -216,6 +216,7 @@ class PollLoop:
             warm=list(self._tools.servers.warm)[:WARM_MAX],
             # Every place is asked for when its type and size are known.
             wants_output_url="wants_output_url" not in self._tools.control.session.takes,
+            tells_begin="tells_begin" in self._tools.control.session.takes,
         )
 
     async def _begin(self, job: wire.Job) -> None:

@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import structlog
 
@@ -25,6 +26,7 @@ from comfyfleet.comfy.model import (
     Returned,
     Update,
 )
+from comfyfleet.comfy.progress import BEFORE_THE_END
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.pool.places import Place
@@ -72,7 +74,9 @@ async def run_prompt(course: Course) -> Outcome:
     course.say("Found on its server again after a restart of the worker.")
     course.to(Stage.QUEUED)
     course.posted.set()
-    return await _watch(course, Prompt(work.graph, entry.prompt_id, output_node=work.output_node))
+    weights = course.tools.node_times.weights(course.job.structure_hash, work.graph)
+    prompt = Prompt(work.graph, entry.prompt_id, output_node=work.output_node, node_weights=weights)
+    return await _watch(course, prompt)
 
 
 async def _is_absent(connector: Connector, prompt_id: str) -> bool:
@@ -168,7 +172,9 @@ def _mark(course: Course) -> Mark:
 
 def _prompt(course: Course, work: Work, names: dict[str, str], mark: Mark) -> Prompt:
     prompt_id = course.entry.prompt_id or ""
-    return Prompt(prepare_graph(work, names, mark), prompt_id, output_node=work.output_node)
+    graph = prepare_graph(work, names, mark)
+    weights = course.tools.node_times.weights(course.job.structure_hash, graph)
+    return Prompt(graph, prompt_id, output_node=work.output_node, node_weights=weights)
 
 
 async def _submit(course: Course, connector: Connector, prompt: Prompt) -> None:
@@ -197,6 +203,8 @@ async def _watch(course: Course, prompt: Prompt) -> Outcome:
         async for heard in updates:
             if isinstance(heard, OUTCOMES):
                 course.outcome_known.set()
+                if isinstance(heard, Completed) and not course.found_again:  # else its first nodes were not timed
+                    await course.tools.node_times.learn(course.job.structure_hash, prompt.graph, heard)
                 return heard
             _tell(course, heard)
     finally:
@@ -219,6 +227,8 @@ def _tell(course: Course, heard: Update) -> None:
         case Progress():
             course.may_have_begun = True
             course.to(Stage.RUNNING)
+            # The job is not over when its prompt is: what it made is still to be delivered.
+            heard = replace(heard, fraction=min(heard.fraction, BEFORE_THE_END))
             course.fraction = heard.fraction
             course.tools.book.note(course.proof.dispatch_id, progress=heard.fraction, node=heard.node)
             reached("running")

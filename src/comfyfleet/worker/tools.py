@@ -7,6 +7,7 @@ from comfyfleet.worker.clean import WorkFolders
 from comfyfleet.worker.control import ControlClient
 from comfyfleet.worker.events import Reporter
 from comfyfleet.worker.journal import Journal
+from comfyfleet.worker.kept_node_times import KeptNodeTimes
 from comfyfleet.worker.leases import LeaseBook
 from comfyfleet.worker.servers import Servers
 from comfyfleet.worker.telemetry import Telemetry
@@ -24,3 +25,4 @@ class Tools:
     folders: WorkFolders
     reporter: Reporter
     telemetry: Telemetry
+    node_times: KeptNodeTimes

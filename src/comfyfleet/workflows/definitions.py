@@ -81,7 +81,9 @@ async def _convert(
 
 
 def _unknown(nearest: MissingNodeClass | None) -> str:
-    how = "Export it with 'Export (API)', or name a server that has them (--object-info URL)"
+    how = (
+        "Export it with 'Export (API)', or name a server that has them: `comfyfleet workflows create --object-info URL`"
+    )
     if nearest is None:
         return (
             "is a workflow as ComfyUI's interface saves it. Node classes are needed to convert it, and no worker has "

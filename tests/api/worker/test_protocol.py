@@ -245,6 +245,34 @@ async def test_progress_told_by_heartbeat_reaches_whoever_watches(yard: Yard) ->
     assert (await live.progress_of([job_id]))[job_id].fraction == 0.0
 
 
+@pytest.mark.parametrize("asked", [{"tells_begin": True}, {"current_load": 1, "max_concurrency": 1}])
+async def test_what_waits_on_its_worker_has_begun_when_the_worker_says_so(yard: Yard, asked: dict[str, Any]) -> None:
+    """A worker that says when it begins what it gets; and one that looks ahead, and is as old as the seeds."""
+    worker, starts = await yard.register(), yard.house.desk.starts
+    assert "tells_begin" in worker.registered["takes"]
+    jobs = []
+    for _ in range(2):
+        await yard.add()
+        jobs.append(await worker.poll(**asked))
+    for status in ("leased", "fetching", "waiting", "submitting", "queued"):
+        await worker.say("heartbeat", leases=[{**lease_of(each), "service_status": status} for each in jobs])
+    events = [{"kind": "progress", **lease_of(each), "data": {"fraction": 0.0, "waits": True}} for each in jobs]
+    await worker.say("events", events=[*events, {"kind": "log", **lease_of(jobs[0]), "data": {"line": "Fetched."}}])
+    assert starts.take(10) == {}
+    await worker.say("heartbeat", leases=[{**lease_of(jobs[0]), "service_status": "running"}])
+    await worker.say("events", events=[{"kind": "progress", **lease_of(jobs[1]), "data": {"fraction": 0.1}}])
+    begun = starts.take(10)
+    assert [str(each) for each in begun] == [each["dispatch_id"] for each in jobs]
+    assert None not in begun.values(), "begun when they say so, not when they were leased"
+
+
+async def test_what_an_idle_worker_of_the_seeds_gets_has_begun(yard: Yard) -> None:
+    worker, starts = await yard.register(), yard.house.desk.starts
+    await yard.add()
+    job = await worker.poll()
+    assert {str(each): at for each, at in starts.take(10).items()} == {job["dispatch_id"]: None}
+
+
 async def test_nothing_waits_and_nobody_waits(yard: Yard) -> None:
     worker = await yard.register()
     assert await worker.poll() is None

@@ -77,9 +77,9 @@ class Queue:
         async with self.house.control_tx() as tx:
             return (await dispatch.lease_dispatches(tx, [ask], Leasing(SIGNER, self.rules))).grants.get(ask)
 
-    async def beat(self, grant: Grant, holder: Holder) -> dispatch.Extended | None:
+    async def beat(self, grant: Grant, holder: Holder, **said: Any) -> dispatch.Extended | None:
         async with self.house.control_tx() as tx:
-            found = await dispatch.extend_leases(tx, [Beat(proof(grant, holder))], rules=self.rules)
+            found = await dispatch.extend_leases(tx, [Beat(proof(grant, holder), **said)], rules=self.rules)
         return found.get(grant.dispatch_id)
 
     async def complete(

@@ -69,7 +69,8 @@ def test_the_sampler_of_the_recording_counts_its_eight_steps() -> None:
     assert {each.steps for each in sampling} == {8}
     fractions = [each.fraction for each in sampling[:-1]]
     assert fractions == sorted(set(fractions))  # every step moves the bar
-    assert fractions[0] == pytest.approx((4 + 1 / 8) / 7)
+    # Of 7 nodes the loader, two texts and the empty picture are done, and one of the sampler's 8 steps.
+    assert fractions[0] == pytest.approx((1 + 0.5 + 0.5 + 0.2 + 1) / (1 + 0.5 + 0.5 + 0.2 + 8 + 2 + 0.5))
 
 
 def test_an_old_server_tells_it_by_executing_and_progress_alone() -> None:
@@ -80,13 +81,20 @@ def test_an_old_server_tells_it_by_executing_and_progress_alone() -> None:
         Executing("3", "p"),
     ]
     told = _tell(GRAPH, messages)
-    assert [each.fraction for each in told] == [0.0, 0.25, 0.375, 0.5, 1.0]
+    assert [each.fraction for each in told] == pytest.approx([0.0, 0.25, 0.375, 0.5, 1.0])
     assert [each.node_class for each in told] == ["Class1", "Class2", "Class2", "Class3", None]
 
 
-def test_cached_nodes_are_done() -> None:
+def test_cached_nodes_are_done_and_no_part_of_the_way() -> None:
     told = _tell(GRAPH, [ExecutionCached("p", ("1", "2", "3"))])
-    assert [(each.fraction, each.nodes_done) for each in told] == [(0.75, 3), (1.0, 4)]
+    assert [(each.fraction, each.nodes_done) for each in told] == [(0.0, 3), (1.0, 4)]
+
+
+def test_it_is_whole_at_the_end_only() -> None:
+    told = _tell(GRAPH, [each for node in GRAPH for each in (Executing(node, "p"), Executed("p", node))])
+    reached = sorted({round(each.fraction, 4) for each in told})
+    assert reached == [0.0, 0.25, 0.5, 0.75, 0.99, 1.0]
+    assert [each.fraction for each in told].count(1.0) == 1
 
 
 def test_nodes_made_at_run_time_are_named_by_their_maker_and_do_not_count() -> None:
@@ -122,9 +130,17 @@ MESSAGES = st.one_of(
 )
 
 
-@given(st.lists(MESSAGES, max_size=30), st.sampled_from([GRAPH, {}, {"1": "no node"}]))
-def test_no_message_makes_it_fall_or_leave_its_bounds(messages: list[Heard], graph: dict[str, Any]) -> None:
-    fractions = [progress.fraction for progress in _tell(graph, messages)]
-    assert fractions == sorted(fractions)
-    assert all(0.0 <= fraction <= 1.0 for fraction in fractions)
-    assert not fractions or fractions[-1] == 1.0
+WEIGHTS = st.none() | st.dictionaries(NODES, st.floats(0, 1e6))
+
+
+@given(st.lists(MESSAGES, max_size=30), st.sampled_from([GRAPH, {}, {"1": "no node"}]), WEIGHTS)
+def test_no_message_makes_it_fall_or_leave_its_bounds(
+    messages: list[Heard], graph: dict[str, Any], weights: dict[str, float] | None
+) -> None:
+    progression = Progression(graph, weights)
+    told = [progression.hear(message, now_s=float(index)) for index, message in enumerate(messages)]
+    before = [progress.fraction for progress in told if progress is not None]
+    assert before == sorted(before)
+    assert all(0.0 <= fraction < 1.0 for fraction in before), "only its end is whole"
+    done = progression.finish()
+    assert done is None or done.fraction == 1.0

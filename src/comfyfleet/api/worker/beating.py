@@ -35,8 +35,9 @@ async def heartbeat(call: Call) -> wire.HeartbeatReply:
         raise LeaseLost(said.dispatch_id, "it ran out, ended, or is another worker's now")
     held = [each for each in leases if each.dispatch_id in extended]
     for each in held:
-        if not each.ahead:
-            desk.starts.note(DispatchId(each.dispatch_id))
+        if not each.ahead and each.service_status not in dispatch.NOT_BEGUN:
+            # One that does not say how it is with its server has begun what it holds.
+            desk.starts.note(DispatchId(each.dispatch_id), just_now=each.service_status is not None)
     _pass_on(call, worker, held)
     urls = await _renewed(call, held)
     return wire.HeartbeatReply(

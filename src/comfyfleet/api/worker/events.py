@@ -16,8 +16,10 @@ from comfyfleet.kernel.paths import without_folders
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.live import Report
 from comfyfleet.live.hub import bytes_max
-from comfyfleet.live.model import LOG, PREVIEW
+from comfyfleet.live.model import LOG, NODE, PREVIEW, PROGRESS
 from comfyfleet.wire import worker_v1 as wire
+
+RUNS = frozenset({PROGRESS, NODE, PREVIEW})
 
 
 async def events(call: Call) -> wire.EventsReply:
@@ -41,10 +43,17 @@ async def events(call: Call) -> wire.EventsReply:
         )
         if event.dispatch_id is not None:
             told = data if event.kind != LOG else msgspec.json.encode(_for_users(event.data))
+            if _shows_that_it_runs(event):
+                call.house.desk.starts.note(DispatchId(event.dispatch_id), just_now=True)
             reports.append(Report(JobId(event.dispatch_id), event.kind, told, event.ago_seconds))
     await call.house.live.publish(reports)
     unwanted = sorted({each for (each, _), lease in standing.items() if lease is not None and lease.cancel_requested})
     return wire.EventsReply(accepted=accepted, lost=sorted(lost), cancel_requested=unwanted, too_large=too_large)
+
+
+def _shows_that_it_runs(event: wire.Event) -> bool:
+    """`waits` tells where it stands among the jobs of its worker, not what a server does."""
+    return event.kind in RUNS and "waits" not in event.data
 
 
 def _for_users(data: dict[str, Any]) -> dict[str, Any]:

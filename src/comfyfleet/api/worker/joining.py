@@ -62,7 +62,7 @@ async def register(call: Call) -> wire.Registered:
             wire.Rebound(dispatch_id=each, lease_token=token.reveal(), lease_seconds=queue.grace_s)
             for each, token in tokens.items()
         ],
-        takes=["wants_output_url"],
+        takes=["wants_output_url", "tells_begin"],
         lacks=lacks,
     )
 

@@ -34,23 +34,26 @@ async def _answer(call: Call, asked: wire.Poll, worker: Worker) -> wire.PollRepl
         call.house.live.workers_changed()
     drained = worker.status is WorkerStatus.DRAINING
     slots = min(asked.max_concurrency, worker.max_concurrency)
+    poll = Poll(
+        worker=worker,
+        providers=frozenset(asked.providers),
+        leases_max=slots + rules.lease_ahead + min(asked.uploading, slots),
+        warm=frozenset(asked.warm),
+        poll_id=asked.poll_id,
+        idle=asked.current_load < slots,
+        tells_begin=asked.tells_begin,
+    )
     grant = await desk.poll(
-        Poll(
-            worker=worker,
-            providers=frozenset(asked.providers),
-            leases_max=slots + rules.lease_ahead + min(asked.uploading, slots),
-            warm=frozenset(asked.warm),
-            poll_id=asked.poll_id,
-            idle=asked.current_load < slots,
-        ),
+        poll,
         # One that drains has nothing to wait for; only what a lost reply held may still be its own.
         wait_s=0.0 if drained else asked.wait_seconds,
     )
     if grant is None:
         now = worker if drained else await desk.roster.identify(call.bearer(), asked.worker_id)
         return wire.PollReply(job=None, draining=now.status is WorkerStatus.DRAINING)
-    desk.starts.note(grant.dispatch_id)
-    call.house.live.began(JobId(grant.dispatch_id), attempt=grant.attempt)
+    if poll.begins:
+        desk.starts.note(grant.dispatch_id)
+    call.house.live.taken(JobId(grant.dispatch_id), attempt=grant.attempt)
     return wire.PollReply(job=await _job(grant, call, wants_output_url=asked.wants_output_url))
 
 

@@ -15,6 +15,7 @@ from comfyfleet.dispatch import blocks
 from comfyfleet.dispatch.floors import GROUND, Floors
 from comfyfleet.dispatch.lanes import LaneBook
 from comfyfleet.dispatch.lease import sql
+from comfyfleet.dispatch.lifecycle import TAKEN
 from comfyfleet.dispatch.matching import SKIPPED_ROWS_MAX, Head, Pairing, match
 from comfyfleet.dispatch.model import Ask, Grant, Holder, Lane, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
@@ -200,6 +201,7 @@ class _Offer(Struct, frozen=True):
             "incarnation": ask.holder.incarnation,
             "nonce": self.nonce,
             "poll_id": ask.poll_id,
+            "service_status": None if ask.begins else TAKEN,
         }
 
     def grant(self, payload: bytes, tenant_id: TenantId, leasing: Leasing) -> Grant:

@@ -77,7 +77,8 @@ def claim() -> sa.Update:
 
     The other does not wait for it: each may have rows that the other wants, and in what order is the planner's choice.
     """
-    b, waits = batch_rows("b", LEASE_KEY), d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE))
+    columns = {**LEASE_KEY, "service_status": sa.Text()}
+    b, waits = batch_rows("b", columns), d.c.status.in_(DISPATCH.sources(DispatchEvent.LEASE))
     seen = sa.select(*b.c).join(d, d.c.id == b.c.id).where(waits, d.c.epoch == b.c.epoch - 1)
     free = seen.with_for_update(of=d, skip_locked=True).cte("free")
     return (
@@ -93,7 +94,7 @@ def claim() -> sa.Update:
             leased_at=now(),
             provider_job_id=None,
             service_submitted_at=None,
-            service_status=None,
+            service_status=free.c.service_status,
             lease_expires_at=seconds_from_now(sa.bindparam("grace_s", type_=sa.Float())),
             deadline_at=seconds_from_now(d.c.run_deadline_s),
         )

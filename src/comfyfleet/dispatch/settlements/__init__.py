@@ -9,7 +9,7 @@ from uuid import UUID
 
 from comfyfleet.db import ControlTx
 from comfyfleet.db.dialect import batch
-from comfyfleet.dispatch.lifecycle import DispatchStatus
+from comfyfleet.dispatch.lifecycle import NOT_BEGUN, DispatchStatus
 from comfyfleet.dispatch.settlements import sql
 from comfyfleet.kernel.errors import NotFound
 from comfyfleet.kernel.ids import DispatchId, SettlementId, TenantId
@@ -38,6 +38,7 @@ class Settlement:
     parked_at: datetime | None
     created_at: datetime
     duration_s: float | None = None
+    never_began: bool = False  # as far as its worker said: no server worked on it
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -57,6 +58,7 @@ class Settlement:
             parked_at=row.parked_at,
             created_at=row.created_at,
             duration_s=row.duration_seconds,
+            never_began=row.service_status in NOT_BEGUN,
         )
 
 

@@ -105,7 +105,9 @@ def parked_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
 
 
 def _told() -> sa.Select[Any]:
-    return sa.select(*s.c, d.c.provider_job_id, d.c.duration_seconds).join(d, d.c.id == s.c.dispatch_id)
+    return sa.select(*s.c, d.c.provider_job_id, d.c.duration_seconds, d.c.service_status).join(
+        d, d.c.id == s.c.dispatch_id
+    )
 
 
 def _batch() -> sa.TableValuedAlias:

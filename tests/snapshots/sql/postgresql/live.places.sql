@@ -10,7 +10,12 @@ WHERE front.lane = ai_job_dispatches.lane
 AND front.status = 'queued'
 AND (front.fair_tag, front.seq) < (ai_job_dispatches.fair_tag, ai_job_dispatches.seq)
 ORDER BY front.fair_tag, front.seq
-LIMIT %(param_2)s::INTEGER) AS before) ELSE %(param_3)s::INTEGER END AS ahead
+LIMIT %(param_2)s::INTEGER) AS before) ELSE %(param_3)s::INTEGER END AS ahead, ai_job_dispatches.service_status, EXISTS (SELECT other.id
+FROM ai_job_dispatches AS other
+WHERE other.status = 'leased'
+AND ai_job_dispatches.status = 'leased'
+AND other.worker_id = ai_job_dispatches.worker_id
+AND other.id != ai_job_dispatches.id) AS behind
 FROM (SELECT *
 FROM jsonb_to_recordset(CAST(%(rows)s::VARCHAR AS jsonb)) AS r(id UUID)) AS b
 JOIN ai_job_dispatches ON ai_job_dispatches.id = b.id

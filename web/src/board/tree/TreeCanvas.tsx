@@ -21,7 +21,7 @@ type Props = {
   select: (id: string | null) => void;
   open: (id: string) => void;
 };
-type Told = { job_id: string; data: { fraction?: number | null } };
+type Told = { job_id: string; data: { fraction?: number | null; waits?: boolean } };
 
 export function TreeCanvas({ run, leaves, buds, selected, isTraced, select, open }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -72,7 +72,8 @@ export function TreeCanvas({ run, leaves, buds, selected, isTraced, select, open
   }, [connection]);
   useEffect(() => stage.current?.recolour(), [scheme]);
   useLive<Told>("progress", ({ job_id, data }) => {
-    if (!buds.some((bud) => bud.job_id === job_id)) return;
+    // Behind another one on its worker it does not run.
+    if (data.waits || !buds.some((bud) => bud.job_id === job_id)) return;
     progress.current.set(job_id, data.fraction ?? 0);
     const names = run.steps.map((step) => `${step.position + 1}  ${step.name}`);
     if (thumbs.current) {
