@@ -72,6 +72,16 @@ def _speakers() -> dict[str, list[Words]]:
 SPEAKERS = _speakers()
 
 
+def _users_of(where: str) -> list[Words]:
+    """The commands of those modules of the CLI that import this one."""
+    if not where.startswith("cli/"):
+        return []
+    name = where.removesuffix(".py").replace("/", ".")
+    package, _, module = name.rpartition(".")
+    told = re.compile(rf"from comfyfleet\.({re.escape(name)} import|{re.escape(package)} import .*\b{module}\b)")
+    return [words for each, spoken in SPEAKERS.items() if told.search((SOURCE / each).read_text()) for words in spoken]
+
+
 def texts_of(path: Path) -> Iterator[Text]:
     """Whatever may be said: every string but docstrings; one with values in it as a whole."""
     where, tree = path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text())
@@ -110,10 +120,10 @@ def faults_of(text: Text, options: Options) -> list[str]:
         named = OPTION.findall(found[1])
         faults += [f"`{' '.join(words)}` has no {each}" for each in named if each not in options[words] | options[()]]
         left = left[: found.start()] + " " * len(found[0]) + left[found.end() :]
+    speakers = SPEAKS_FOR.get(text.where) or SPEAKERS.get(text.where) or _users_of(text.where)
     for each in OPTION.findall(left):
         if text.where in ON_COMFYUI and each in OF_COMFYUI:
             continue
-        speakers = SPEAKS_FOR.get(text.where) or SPEAKERS.get(text.where, [])
         has = [each in options[words] for words in speakers]
         # A module of many commands has texts of each: there one of them has it.
         if not has or not (all(has) if text.where in SPEAKS_FOR else any(has)):

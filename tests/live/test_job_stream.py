@@ -53,7 +53,7 @@ async def test_a_queued_job_is_told_when_its_last_worker_left_and_until_when_it_
         assert (queue.data["waits_because"], queue.data["estimated_start_s"]) == (None, 12.0)
         await stage.worker.say(replica, "deregister")
         queue = await reader.until("queue")
-        assert queue.data["waits_because"] == "No worker that can run it is connected."
+        assert queue.data["waits_because"] == "No worker that can run it is online; a job waits until one is back."
         assert datetime.fromisoformat(queue.data["deadline_at"]) > datetime.now(UTC)
 
 
