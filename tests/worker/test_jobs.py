@@ -59,7 +59,7 @@ async def test_a_still_and_a_picture_made_of_a_picture(plant: Plant, tmp_path: P
         }
         details = (await asyncio.to_thread(plant.client.get, f"/api/videos/{job['video_id']}")).json()
         assert details["processing_details"] == {
-            "duration_seconds": row["duration_seconds"],
+            "duration_seconds": round(row["duration_seconds"], 3),
             "worker": worker,
             "outputs": 1,
         }

@@ -117,6 +117,7 @@ def require_scope(secret: FleetSecret, *, fleet: Fleet | None, names_workflows: 
     """Raises FleetSecretScope where the secret does not open what the worker registers for."""
     wanted = f"{fleet.slug}/{fleet.stage}" if fleet is not None else None
     if secret.fleet_id is not None and (fleet is None or fleet.id != secret.fleet_id):
-        raise FleetSecretScope(f"registers workers of fleet {secret.fleet} only, not of {wanted or 'no fleet'}")
+        rest = f"not of {wanted}" if wanted else "not workers without a fleet"
+        raise FleetSecretScope(f"registers workers of fleet {secret.fleet} only, {rest}")
     if names_workflows and not secret.allows_workflows:
         raise FleetSecretScope("does not let workers name workflow_slugs of their own")

@@ -226,9 +226,10 @@ class SimulatedWorker:
         return wire.Output(path=place.path, name=OUTPUT_NAME, mime_type=OUTPUT_TYPE, size=len(self.output))
 
     async def _put(self, url: str, headers: str) -> None:
-        if url.startswith("/"):
+        own = url.removeprefix(self.stage.url.rstrip("/"))
+        if own.startswith("/"):
             async with self._lock:
-                answer = await self._calls.say("PUT", url, headers, self.output)
+                answer = await self._calls.say("PUT", own, headers, self.output)
         else:
             base, _, path = url.partition("://")[2].partition("/")
             line = Line(f"{url.partition('://')[0]}://{base}")

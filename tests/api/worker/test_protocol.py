@@ -218,6 +218,13 @@ async def test_inputs_that_are_still_to_be_fetched_get_fresh_urls(yard: Yard, cl
         assert (await beat(**said))["input_urls"] == {}
     fresh = await beat(input_url_seconds=20.5)
     assert (list(fresh["input_urls"]), fresh["url_seconds"]) == (["picture"], 900)
+    told = [
+        job["input_url"],
+        job["output_url"],
+        job["input_payload"]["assets"][0]["url"],
+        fresh["input_urls"]["picture"],
+    ]
+    assert all(each.startswith(f"{client.base_url}/objects/") for each in told), "a worker may join no URLs by itself"
     assert (await client.get(fresh["input_urls"]["picture"])).content == b"clip"
     await yard.add()
     other = await worker.poll()

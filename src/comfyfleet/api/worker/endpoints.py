@@ -24,6 +24,7 @@ from comfyfleet.api.worker import beating, definitions, ending, events, joining,
 from comfyfleet.api.worker.calls import BODY_BYTES_MAX, Call, headers_of, read_body
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import new_id
+from comfyfleet.kernel.origin import answer_to
 from comfyfleet.wire import worker_v1 as wire
 
 PREFIX = "/api/worker/"
@@ -86,6 +87,8 @@ class WorkerEndpoints:
 
     async def _serve(self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
         started, headers = time.perf_counter(), headers_of(scope)
+        # A worker is no page: it gets whole URLs, as every program does.
+        answer_to(scope["scheme"], headers.get(b"host", b"").decode("latin-1"), is_page=False)
         given = headers.get(b"x-request-id", b"").decode("latin-1")
         request_id = given if REQUEST_ID.fullmatch(given) else str(new_id())
         try:

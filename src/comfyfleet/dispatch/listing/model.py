@@ -56,6 +56,7 @@ class ListedDispatch:
             "status": DispatchStatus(row.status),
             "provider": Provider(row.provider),
             "error_class": FailureClass(row.error_class) if row.error_class else None,
+            "duration_seconds": None if row.duration_seconds is None else round(row.duration_seconds, 3),
         }
         return cls(**{**row._mapping, **words})
 

@@ -57,7 +57,7 @@ class Settlement:
             last_error=row.last_error,
             parked_at=row.parked_at,
             created_at=row.created_at,
-            duration_s=row.duration_seconds,
+            duration_s=None if row.duration_seconds is None else round(row.duration_seconds, 3),
             never_began=row.service_status in NOT_BEGUN,
         )
 
