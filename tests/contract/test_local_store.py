@@ -13,15 +13,18 @@ from uuid import uuid4
 
 import httpx2
 import pytest
+from pydantic import ValidationError
 
 from comfyfleet.api import objects
-from comfyfleet.kernel.errors import AlreadyExists, NotFound, StorageUnavailable, UploadMismatch
+from comfyfleet.kernel.errors import AlreadyExists, NotFound, SignatureRefused, StorageUnavailable, UploadMismatch
 from comfyfleet.kernel.origin import answer_to
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.settings import Settings
 from comfyfleet.storage.backends.folder import LEFTOVER_AGE_S
 from comfyfleet.storage.backends.grants import PutGrant
-from comfyfleet.storage.backends.local import LocalStore
+from comfyfleet.storage.backends.local import UPLOAD_LATE_S, LocalStore
 from comfyfleet.storage.model import MIB, ObjectKey, UploadedPart, object_key
+from comfyfleet.upkeep import collect_outputs
 from tests.contract.conftest import ObjectServer
 from tests.contract.object_server import build_app
 
@@ -128,6 +131,20 @@ async def test_a_stream_of_another_length_is_cut_off_and_leaves_nothing(
         await lone_store.receive(grant_for(key, 3 * MIB), counted())
     assert taken <= 4
     assert files_in(folder) == []
+
+
+async def test_an_upload_that_ends_long_after_its_url_is_refused_and_leaves_nothing(
+    lone_store: LocalStore, folder: Path, key: ObjectKey
+) -> None:
+    """Else it could arrive when outputs that nobody names have been collected."""
+    grant = PutGrant(key, "image/png", 3 * MIB, int(time.time() - UPLOAD_LATE_S) - 1)
+    with pytest.raises(SignatureRefused, match="ended"):
+        await lone_store.receive(grant, repeat(b"x" * MIB, 3))
+    assert files_in(folder) == []
+    url_ttl_s_max = 86_400
+    with pytest.raises(ValidationError, match="url_ttl_s"):
+        Settings(url_ttl_s=url_ttl_s_max + 1)
+    assert url_ttl_s_max + UPLOAD_LATE_S < collect_outputs.AGE_S
 
 
 async def test_a_cancelled_upload_leaves_nothing(lone_store: LocalStore, folder: Path, key: ObjectKey) -> None:

@@ -7,7 +7,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import httpx2
 import pytest
 
+from comfyfleet.jobs.collect import Erased, Leftovers, erase_leftovers
 from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, NotFound
+from comfyfleet.kernel.ids import JobId, TenantId, new_id
 from comfyfleet.storage.model import MIB, ObjectKey, ObjectStore, SignedRequest, UploadedPart, object_key
 
 PNG = "image/png"
@@ -505,3 +507,18 @@ async def test_names_under_a_prefix_come_in_order_and_one_level_deep(store: Obje
     assert await store.list_names(key) == ["a.json", "b.json", "day-1/", "day-2/"]
     assert await store.list_names(object_key(key, "day-2")) == ["x.json", "y.json"]
     assert await store.list_names(object_key(key, "day-3")) == []
+    some = await store.list_names(key, names_max=2)
+    assert (len(some), set(some) <= {"a.json", "b.json", "day-1/", "day-2/"}) == (2, True)
+
+
+async def test_an_upload_that_nobody_names_is_erased_also_one_that_comes_after_the_first_look(
+    store: ObjectStore, http: httpx2.AsyncClient
+) -> None:
+    left = Leftovers(JobId(new_id()), TenantId(new_id()), frozenset())
+    early, late = (object_key(left.folder, "1-abc", f"output-{name}.png") for name in ("early", "late"))
+    signed = store.presign_put(late, media_type=PNG, size_bytes=4, expires_s=60)
+    await store.write(early, b"half", media_type=PNG)
+    assert await erase_leftovers(store, left) == Erased(1, is_all=True)
+    assert (await send(http, signed, b"late")).status_code == 200
+    assert await erase_leftovers(store, left) == Erased(1, is_all=True)
+    assert [await store.head(each) for each in (early, late)] == [None, None]

@@ -1,6 +1,7 @@
 """What attempts of a job left in the store, and no row names: of lost leases, of crashed workers, of results not kept.
 
-Only long after the job has ended: nobody can get a signed request for it any more, and the last one has expired.
+Only long after the job has ended: nobody can get a signed request for it any more, and the last one has expired. A PUT
+that began while its URL lived may still end later (S3 takes it): the job is looked at once more when it expires.
 """
 
 from collections import defaultdict
@@ -12,6 +13,9 @@ from comfyfleet.db import PoolTx
 from comfyfleet.jobs import sql
 from comfyfleet.kernel.ids import JobId, TenantId
 from comfyfleet.storage import ObjectKey, ObjectStore, object_key
+
+# At one look: a worker may have left any number of objects, and other jobs wait.
+ERASED_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +43,28 @@ async def list_leftovers(tx: PoolTx, *, age_s: float, rows: int) -> list[Leftove
     return [Leftovers(row.id, row.tenant_id, frozenset(kept[row.id])) for row in found]
 
 
-async def erase_leftovers(store: ObjectStore, left: Leftovers) -> int:
-    """How many objects went. The store is asked, no transaction is open."""
-    erased = 0
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """`is_all`: nothing is left but what is kept; else there is more for the next look."""
+
+    objects: int
+    is_all: bool
+
+
+async def erase_leftovers(store: ObjectStore, left: Leftovers) -> Erased:
+    """Up to `ERASED_MAX` objects. The store is asked, no transaction is open."""
+    erased, names_max = 0, ERASED_MAX + len(left.kept) + 1
     for attempt in await store.list_names(left.folder):
         folder = object_key(*left.folder.split("/"), attempt.rstrip("/"))
-        for name in await store.list_names(folder):
+        for name in await store.list_names(folder, names_max=names_max):
             key = object_key(*folder.split("/"), name)
-            if key not in left.kept:
-                await store.delete(key)
-                erased += 1
-    return erased
+            if key in left.kept:
+                continue
+            if erased >= ERASED_MAX:
+                return Erased(erased, is_all=False)
+            await store.delete(key)
+            erased += 1
+    return Erased(erased, is_all=True)
 
 
 async def mark_collected(tx: PoolTx, job_ids: Sequence[JobId]) -> int:

@@ -331,7 +331,8 @@ def expire_jobs(*, age_s: float, rows: int) -> sa.Update:
     return (
         sa.update(j)
         .where(j.c.id.in_(sa.select(old.c.id)), *ages)
-        .values(expired_at=now(), payload={}, properties=sa.null())
+        # Not collected any more: what arrived after the first look is found by a second one.
+        .values(expired_at=now(), collected_at=sa.null(), payload={}, properties=sa.null())
         .returning(j.c.id)
     )
 

@@ -46,7 +46,9 @@ def thumb_key(tenant_id: TenantId, file_id: FileId) -> ObjectKey:
     return object_key("tenants", tenant_id, "thumbs", file_id)
 
 
-def check_names(names: list[str]) -> list[str]:
+def check_names(names: list[str], *, names_max: int | None) -> list[str]:
+    if names_max is not None:
+        return sorted(names)[:names_max]
     if len(names) > NAMES_MAX:
         raise InvalidInput("prefix", f"holds more than {NAMES_MAX} names")
     return sorted(names)
@@ -217,9 +219,10 @@ class ObjectStore(Protocol):
     async def read_range(self, key: ObjectKey, offset: int, size_bytes: int) -> bytes:
         """A piece of it; shorter where the object ends, and empty beyond."""
 
-    async def list_names(self, prefix: ObjectKey) -> list[str]:
+    async def list_names(self, prefix: ObjectKey, *, names_max: int | None = None) -> list[str]:
         """What stands directly under it, in order: objects, and folders with a slash at their end.
 
+        Of more than `names_max` some; without it, more than 100,000 are refused.
         A folder may outlive its last object.
         """
 

@@ -30,6 +30,6 @@ async def _erase(house: House, left: Leftovers) -> bool:
     except FleetError as problem:
         log.warning("upkeep.leftovers_stay", job_id=str(left.job_id), problem=problem.message)
         return False
-    if erased:
-        log.info("upkeep.leftovers_erased", job_id=str(left.job_id), objects=erased)
-    return True
+    if erased.objects:
+        log.info("upkeep.leftovers_erased", job_id=str(left.job_id), objects=erased.objects)
+    return erased.is_all

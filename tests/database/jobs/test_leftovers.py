@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from comfyfleet import dispatch
+from comfyfleet import dispatch, jobs
 from comfyfleet.dispatch import Ended, Grant, Holder
 from comfyfleet.house import House
 from comfyfleet.jobs import JobStatus
+from comfyfleet.jobs import collect as collect_verb
 from comfyfleet.kernel.errors import AlreadyExists, LeaseLost, StorageUnavailable
 from comfyfleet.kernel.ids import JobId
 from comfyfleet.kernel.secret import Secret
@@ -135,8 +136,46 @@ async def test_u7_only_what_is_old_and_over_and_unnamed_is_erased(atelier: Ateli
     assert await atelier.broken() == []
 
 
+async def test_what_arrives_after_the_collection_goes_when_the_job_expires(
+    atelier: Atelier, clock: ManualClock
+) -> None:
+    """A PUT may begin while its URL lives and end at any time: S3 takes it."""
+    placed = await atelier.order()
+    await atelier.relay()
+    zombie = await atelier.lease()
+    await atelier.fail_in(atelier.house, zombie)
+    await atelier.settle()
+    clock.advance(DAY_S + 7_200)
+    assert await collect(atelier) == 1
+    late = await atelier.upload(zombie, "output-2.png", b"late")
+    clock.advance(30 * DAY_S)
+    async with atelier.house.pool_tx(atelier.pool) as tx:
+        assert (await jobs.expire_jobs(tx, age_s=30 * DAY_S, rows=10))[0] == 1
+    assert await collect(atelier) == 1
+    assert await head(atelier, late) is None
+    assert await collect(atelier) == 0
+    assert (await atelier.job(placed.job.id)).status is JobStatus.FAILED
+
+
+async def test_more_than_one_look_can_erase_is_erased_by_the_next(
+    atelier: Atelier, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect_verb, "ERASED_MAX", 3)
+    await atelier.order()
+    await atelier.relay()
+    grant = await atelier.lease()
+    made = [await atelier.upload(grant, f"output-{number}.png") for number in range(2, 10)]
+    kept = await atelier.upload(grant)
+    await atelier.complete_with(grant, kept)
+    await atelier.settle()
+    clock.advance(DAY_S + 7_200)
+    assert [await collect(atelier) for _ in range(5)] == [0, 0, 1, 0, 0]
+    assert [each for each in made if await head(atelier, each) is not None] == []
+    assert await head(atelier, kept) is not None
+
+
 class AwayStore(LocalStore):
-    async def list_names(self, prefix: ObjectKey) -> list[str]:
+    async def list_names(self, prefix: ObjectKey, *, names_max: int | None = None) -> list[str]:
         raise StorageUnavailable
 
 

@@ -111,13 +111,14 @@ class Folder:
             path.unlink()
             _sync_folder(path.parent)
 
-    def list_names(self, prefix: ObjectKey) -> list[str]:
+    def list_names(self, prefix: ObjectKey, *, names_max: int | None = None) -> list[str]:
+        wanted = NAMES_MAX + 1 if names_max is None else names_max
         try:
             with os.scandir(self._path(object_key(prefix, "name")).parent) as entries:
-                found = [f"{each.name}/" if each.is_dir() else each.name for each in islice(entries, NAMES_MAX + 1)]
+                found = [f"{each.name}/" if each.is_dir() else each.name for each in islice(entries, wanted)]
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return check_names(found)
+        return check_names(found, names_max=names_max)
 
     def start_parts(self, key: ObjectKey) -> str:
         multipart_id = f"{new_id().hex}-{_key_digest(check_key(key))}"

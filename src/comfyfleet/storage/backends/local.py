@@ -12,7 +12,14 @@ from typing import Literal, TypeVar
 import anyio
 import anyio.to_thread
 
-from comfyfleet.kernel.errors import AlreadyExists, InvalidInput, StorageFull, StorageUnavailable, UploadMismatch
+from comfyfleet.kernel.errors import (
+    AlreadyExists,
+    InvalidInput,
+    SignatureRefused,
+    StorageFull,
+    StorageUnavailable,
+    UploadMismatch,
+)
 from comfyfleet.kernel.origin import absolute
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.storage.backends.folder import Folder, Incoming
@@ -34,6 +41,8 @@ WRITE_BYTES = MIB
 SPACE_EVERY_BYTES = 64 * MIB
 # A share of its own: a slow disk must not take the threads that everybody else waits for.
 THREADS_MAX = 16
+# How long an upload may go on after its URL has expired; shorter than what the collection of outputs waits for.
+UPLOAD_LATE_S = 1_800.0
 JOINS_MAX = 1
 
 T = TypeVar("T")
@@ -76,6 +85,7 @@ class LocalStore:
 
     async def receive(self, grant: PutGrant | PartGrant, chunks: AsyncIterator[bytes]) -> str:
         """Take an upload's bytes as they come. The answer is their etag."""
+        chunks = _in_time(chunks, grant.expires_at_s)
         if isinstance(grant, PutGrant):
             async with self._arrival(chunks, size_bytes=grant.size_bytes) as incoming:
                 return (await self._run(partial(self._folder.place, incoming.path, grant.key))).etag
@@ -113,8 +123,8 @@ class LocalStore:
     async def read_range(self, key: ObjectKey, offset: int, size_bytes: int) -> bytes:
         return await self._run(lambda: self._folder.read(key, size_bytes, offset=offset))
 
-    async def list_names(self, prefix: ObjectKey) -> list[str]:
-        return await self._run(lambda: self._folder.list_names(prefix))
+    async def list_names(self, prefix: ObjectKey, *, names_max: int | None = None) -> list[str]:
+        return await self._run(lambda: self._folder.list_names(prefix, names_max=names_max))
 
     async def start_multipart(self, key: ObjectKey, *, media_type: str) -> str:
         return await self._run(lambda: self._folder.start_parts(key))
@@ -189,6 +199,14 @@ class LocalStore:
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:
     yield data
+
+
+async def _in_time(chunks: AsyncIterator[bytes], expires_at_s: int) -> AsyncIterator[bytes]:
+    """Long after its URL has expired nothing may arrive: what nobody names has been collected by then."""
+    async for chunk in chunks:
+        if time.time() > expires_at_s + UPLOAD_LATE_S:
+            raise SignatureRefused("This URL expired long before the upload ended. Ask for a new one.")
+        yield chunk
 
 
 def _expiry(expires_s: int) -> int:

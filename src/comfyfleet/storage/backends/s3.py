@@ -148,7 +148,7 @@ class S3Store:
 
         return await self._run(key, fetch)
 
-    async def list_names(self, prefix: ObjectKey) -> list[str]:
+    async def list_names(self, prefix: ObjectKey, *, names_max: int | None = None) -> list[str]:
         start = f"{check_key(prefix)}/"
 
         def fetch() -> list[str]:
@@ -157,11 +157,11 @@ class S3Store:
             for page in pages.paginate(Bucket=self._bucket, Prefix=start, Delimiter="/"):
                 found += [each["Key"] for each in page.get("Contents", [])]
                 found += [each["Prefix"] for each in page.get("CommonPrefixes", [])]
-                if len(found) > NAMES_MAX:
+                if len(found) > (NAMES_MAX if names_max is None else names_max):
                     break
             return [name.removeprefix(start) for name in found]
 
-        return check_names(await self._run(prefix, fetch))
+        return check_names(await self._run(prefix, fetch), names_max=names_max)
 
     async def start_multipart(self, key: ObjectKey, *, media_type: str) -> str:
         started = await self._call(
