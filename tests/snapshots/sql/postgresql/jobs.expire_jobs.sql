@@ -21,7 +21,7 @@ AND takes.role = %(role_2)s::VARCHAR
 AND other.completed_at IS NULL))
 ORDER BY ai_jobs.completed_at
 LIMIT %(param_1)s::INTEGER FOR UPDATE SKIP LOCKED) UPDATE ai_jobs
-SET payload=%(payload)s::JSONB, properties=NULL, expired_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))
+SET payload=%(payload)s::JSONB, properties=NULL, expired_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)), collected_at=NULL
 WHERE ai_jobs.id IN (SELECT "old".id
 FROM "old")
 AND ai_jobs.completed_at IS NOT NULL

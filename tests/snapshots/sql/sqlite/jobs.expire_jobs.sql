@@ -21,7 +21,7 @@ AND takes.role = ?
 AND other.completed_at IS NULL))
 ORDER BY ai_jobs.completed_at
 LIMIT ? OFFSET ?) UPDATE ai_jobs
-SET payload=?, properties=NULL, expired_at=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z')
+SET payload=?, properties=NULL, expired_at=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), collected_at=NULL
 WHERE ai_jobs.id IN (SELECT old.id
 FROM old)
 AND ai_jobs.completed_at IS NOT NULL
