@@ -148,8 +148,8 @@ MUTANTS = {
     ),
     "leftovers but for what is named": Mutant(
         "jobs/collect.py",
-        "            if key not in left.kept:\n",
-        "            if left:\n",
+        "            if key in left.kept:\n",
+        "            if not left:\n",
         f"{LEFT}test_u7_only_what_is_old_and_over_and_unnamed_is_erased[sqlite]",
     ),
     "leftovers when they are old": Mutant(

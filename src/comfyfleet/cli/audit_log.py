@@ -102,7 +102,8 @@ def alarms(as_json: AsJson = False) -> None:
 
 @app.command("acknowledge")
 def acknowledge(
-    alarm_id: Annotated[UUID, typer.Argument(metavar="ID", help="Id, as listed by `list-alarms`.")], as_json: AsJson = False
+    alarm_id: Annotated[UUID, typer.Argument(metavar="ID", help="Id, as listed by `list-alarms`.")],
+    as_json: AsJson = False,
 ) -> None:
     """Say that an alarm was looked at: credits go on, and the chain is watched from where it stands."""
 
