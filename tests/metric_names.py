@@ -29,6 +29,9 @@ def problems_of(text: str) -> list[str]:
     families = list(text_string_to_metric_families(text))
     names = [family.name for family in families]
     repeated = [f"{name}: twice" for name in {each for each in names if names.count(each) > 1}]
+    # The parser gives counters their `_total`, whether they had it or not.
+    counters = re.findall(r"^# TYPE (\S+) counter$", text, re.MULTILINE)
+    repeated += [f"{name}: a counter without _total" for name in counters if not name.endswith("_total")]
     return repeated + [f"{family.name}: {problem}" for family in families for problem in _problems(family)]
 
 
@@ -37,9 +40,6 @@ def _problems(family: Metric) -> Iterator[str]:
         "not lower_snake_case": not NAME.fullmatch(family.name),
         "no help text": not family.documentation,
         f"a {family.type}": family.type not in ("counter", "gauge", "histogram"),
-        # The parser cuts `_total` off the name of a counter; the samples have it.
-        "a counter without _total": family.type == "counter"
-        and not all(sample.name.endswith("_total") for sample in family.samples),
         "_total, and no counter": family.type != "counter" and family.name.endswith("_total"),
         "not in base units": any(part in NOT_BASE_UNITS for part in family.name.split("_")),
         "a suffix that histograms use": family.name.endswith(("_count", "_sum", "_bucket")),

@@ -15,10 +15,12 @@ from bench.dispatch.ground import Ground
 from bench.dispatch.growth import Cost, Queue, typical
 from bench.dispatch.raw import RawDrain
 from bench.dispatch.scale import Scale
+from bench.dispatch.scrape import scraped
 from bench.dispatch.served import Idle, serve
 from bench.dispatch.snapshot import lease_p50_ms
 from bench.report import Report
 from bench.turns import Measure, interleaved
+from tests.server import free_port
 
 TENANTS = 1_000
 FAIR_BATCHES = 10
@@ -108,6 +110,29 @@ async def http(bench: Bench) -> None:
     report.absolute["http_per_s"] = rates["http"]
 
 
+async def metrics(bench: Bench) -> None:
+    """Whole jobs over HTTP beside a Prometheus that scrapes, and without metrics."""
+    ground, scale = bench.ground, bench.scale
+    port = free_port()
+    async with (
+        serve(ground, "metrics_on", metrics_port=port) as on,
+        serve(ground, "metrics_off") as off,
+        ground.house(on.url) as house_on,
+        ground.house(off.url) as house_off,
+        scraped(port) as scrapes,
+    ):
+        await on.furnish(house_on, scale.parked)
+        await off.furnish(house_off, scale.parked)
+        found = await bench.interleaved(
+            "metrics",
+            {"on": lambda: on.drain(house_on, scale.seconds), "off": lambda: off.drain(house_off, scale.seconds)},
+        )
+    rates = {name: median(each) for name, each in found.items()}
+    bench.report.ratio("metrics_cost", rates["on"], rates["off"])
+    bench.report.absolute |= {f"http_per_s_metrics_{name}": rate for name, rate in rates.items()}
+    bench.report.absolute |= {"scrape_p50_ms": median(scrapes) * 1000, "scrapes": len(scrapes)}
+
+
 def _report_idle(report: Report, idle: Idle) -> None:
     scaled = idle.scaled_to(IDLE_TARGET)
     report.figures["idle_10k_rss_mb"] = scaled.resident_mb
@@ -155,6 +180,7 @@ FIGURES: dict[str, Callable[[Bench], Awaitable[None]]] = {
     "growth": lease_growth,
     "throughput": throughput,
     "http": http,
+    "metrics": metrics,
     "snapshot": snapshot,
     "sqlite": sqlite,
     "fair": fair_overhead,

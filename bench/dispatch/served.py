@@ -172,7 +172,7 @@ class Idle:
 
 
 @asynccontextmanager
-async def serve(ground: Ground, name: str) -> AsyncIterator[Served]:
+async def serve(ground: Ground, name: str, *, metrics_port: int | None = None) -> AsyncIterator[Served]:
     """`comfyfleet up` on a fresh database; it may hold as many connections as the machine lets it."""
     allow_many_files()
     url = ground.central(name)
@@ -187,6 +187,8 @@ async def serve(ground: Ground, name: str) -> AsyncIterator[Served]:
         # The tenants' side is its own loop's work, and not measured here.
         "UPKEEP": "false",
     }
+    if metrics_port is not None:
+        settings["METRICS_PORT"] = str(metrics_port)
     server = ServerProcess(folder, free_port(), settings)
     try:
         await asyncio.to_thread(server.start)

@@ -9,6 +9,7 @@ TARGETS: dict[str, Target] = {
     "engine_vs_pgqueuer": Target("… ÷ pgqueuer's drain", 1.5, at_least=True),
     "http_vs_pgqueuer": Target("enqueue → lease → complete over HTTP ÷ pgqueuer's drain", 0.4, at_least=True),
     "http_vs_procrastinate": Target("… ÷ procrastinate's drain", 6, at_least=True),
+    "metrics_cost": Target("whole jobs over HTTP, metrics on ÷ off", 0.97, at_least=True),
     "pickup_p50_ms": Target("queued → leased by a waiting poll, p50 ms", 3),
     "pickup_p99_ms": Target("… p99 ms", 12),
     "lease_statements_per_job": Target("lease statements a job", 2),

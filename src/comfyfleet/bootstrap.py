@@ -5,7 +5,7 @@ import secrets
 import socket
 import stat
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from comfyfleet.db.migrate import CENTRAL_HISTORY, TENANT_HISTORY, History, curr
 from comfyfleet.desk import Desk
 from comfyfleet.dispatch import LeaseSigner, QueueRules
 from comfyfleet.fleet import WITHOUT_SCOPE, FleetRules, secrets_without_scope
+from comfyfleet.gauges import MetricsPort, PortRules
 from comfyfleet.house import House
 from comfyfleet.jobs import JobRules
 from comfyfleet.kernel.errors import AlreadyExists, NotFound, SchemaTrouble
@@ -41,6 +42,7 @@ from comfyfleet.upkeep import Elsewhere, Upkeep, UpkeepRules, apply_settlements,
 OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
 OPERATOR_KEY_FILE = "operator.key"
+OBJECTS = "objects"
 # One each for polls, heartbeats and completions, which are batched; the rest for failures, the bell and chores.
 DESK_CONNECTIONS = 8
 # Twice what `desk.presence` lags behind: a live worker is never taken for a silent one.
@@ -200,10 +202,39 @@ def build_upkeep(house: House, settings: Settings) -> Upkeep | Elsewhere:
         webhook_networks=tuple(settings.webhook_networks),
         mirror=settings.runs_mirror,
     )
-    upkeep = Upkeep(loops_of(house, rules=rules))
+    upkeep = Upkeep(loops_of(house, rules=rules), facts=house.facts)
     house.desk.on_finished = partial(upkeep.wake, apply_settlements.NAME)
     house.desk.on_called = lambda loop, pool: upkeep.wake(loop, pool=pool)
     return upkeep
+
+
+def open_metrics(house: House, settings: Settings) -> AbstractContextManager[object]:
+    """Listens for Prometheus where the settings name a port; entered, it counts. Raises MetricsPortTaken."""
+    if settings.metrics_port is None:
+        return nullcontext()
+    rules = PortRules(
+        settings.metrics_host,
+        settings.metrics_port,
+        settings.metrics_tenants_max,
+        folders=lambda: _folders(settings),
+        files=lambda: _database_files(settings),
+    )
+    return MetricsPort(house, rules)
+
+
+def _folders(settings: Settings) -> dict[str, Path]:
+    store = {"store": settings.home / OBJECTS} if settings.storage == "local" else {}
+    mirror = {} if settings.runs_mirror is None else {"mirror": settings.runs_mirror}
+    files = _database_files(settings)
+    return {**store, **mirror, **{f"database {name}": path.parent for name, path in files.items()}}
+
+
+def _database_files(settings: Settings) -> dict[str, Path]:
+    urls = {"central": settings.central_url(), **settings.pool_urls()}
+    parsed = {name: sa.make_url(url) for name, url in urls.items()}
+    return {
+        name: Path(url.database) for name, url in parsed.items() if url.get_backend_name() == "sqlite" and url.database
+    }
 
 
 def public_url(settings: Settings) -> str:
@@ -386,7 +417,7 @@ def _signing_key(settings: Settings) -> Secret:
 def _build_store(settings: Settings, signing_key: Secret) -> ObjectStore:
     if settings.storage == "local":
         return LocalStore(
-            settings.home / "objects",
+            settings.home / OBJECTS,
             signing_key,
             settings.public_url or "",
             free_bytes_min=settings.storage_free_bytes_min,

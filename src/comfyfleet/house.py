@@ -20,6 +20,7 @@ from comfyfleet.kernel.secret import Secret
 from comfyfleet.live import Live
 from comfyfleet.media.model import MediaRules
 from comfyfleet.media.probe import Prober
+from comfyfleet.metrics.facts import FactSink
 from comfyfleet.pipelines.count import make_all_due
 from comfyfleet.pipelines.model import RUN_JOBS_PER_TENANT_MAX
 from comfyfleet.pipelines.rules import RunRules
@@ -50,6 +51,7 @@ class House:
     storage_bytes_max: int | None = None  # of a tenant, where operators have not said otherwise
     run_jobs_per_tenant_max: int = RUN_JOBS_PER_TENANT_MAX
     file_inputs: ReportedFileInputs = field(default_factory=ReportedFileInputs)
+    facts: FactSink = field(default_factory=FactSink)
     prober: Prober = field(default_factory=lambda: Prober(MediaRules()))
 
     def control_tx(self, *, read_only: bool = False) -> AbstractAsyncContextManager[ControlTx]:

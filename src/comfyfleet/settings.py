@@ -252,6 +252,20 @@ class Settings(BaseSettings):
         None, description="A ComfyUI that `comfyfleet up` uses instead, such as `http://127.0.0.1:8188`."
     )
 
+    metrics_port: int | None = Field(
+        None,
+        ge=0,
+        le=65535,
+        description="Port of `/metrics` for Prometheus; 0 takes a free one and logs it. Default: none, nothing counts.",
+    )
+    metrics_host: str = Field(
+        "127.0.0.1",
+        description="Address of that port. It asks for no key: make it reachable for Prometheus only.",
+    )
+    metrics_tenants_max: int = Field(
+        0, ge=0, le=1000, description="Tenants that have jobs of their own in `/metrics`, by id; others are one."
+    )
+
     log_format: Literal["auto", "json", "console"] = Field("auto", description="`auto`: console on a terminal.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least level to log.")
 

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from comfyfleet.api.errors import OWN_WORDS, error_response
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.kernel.origin import answer_to
+from comfyfleet.metrics.facts import ApiCalled
 
 log = structlog.get_logger()
 
@@ -22,6 +23,7 @@ REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 BODY_WITHIN_S = 30.0
 UPLOADS = re.compile(r"/objects/.*|/api/effects/[^/]+/run")
 HSTS = "max-age=31536000"  # a year; subdomains are not ours to decide about
+SURFACES = (("/api/admin/", "operator"), ("/api/", "tenant"), ("/objects/", "objects"))
 QUIET_PATHS = ("/healthz", "/readyz")
 
 
@@ -41,12 +43,12 @@ class RequestContext:
         request_id = given if REQUEST_ID.fullmatch(given) else str(new_id())
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
-        started, status = time.perf_counter(), 0
+        started, status, first_byte_s = time.perf_counter(), 0, 0.0
 
         async def send_with_id(message: Message) -> None:
-            nonlocal status
+            nonlocal status, first_byte_s
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, first_byte_s = message["status"], time.perf_counter() - started
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = request_id
                 headers.setdefault("X-Content-Type-Options", "nosniff")
@@ -67,6 +69,8 @@ class RequestContext:
             await response(scope, receive, send_with_id)
         finally:
             if scope["path"] not in QUIET_PATHS:
+                fact = ApiCalled(_surface(scope["path"]), status, first_byte_s or time.perf_counter() - started)
+                scope["app"].state.house.facts.note(fact)
                 took_ms = round((time.perf_counter() - started) * 1000, 1)
                 tell = log.error if status >= 500 else log.info
                 tell("request", method=scope["method"], route=_route(scope), status=status, took_ms=took_ms)
@@ -111,6 +115,11 @@ def _in_time(scope: Scope, receive: Receive) -> Receive:
         return message
 
     return receive_in_time
+
+
+def _surface(path: str) -> str:
+    """Whose part of the API: a closed list, so that strangers cannot make labels."""
+    return next((surface for start, surface in SURFACES if path.startswith(start)), "web")
 
 
 def route_patterns(routes: Iterable[RouteContext]) -> dict[int, str]:

@@ -20,6 +20,7 @@ from comfyfleet.bootstrap import (
     build_house,
     build_options,
     build_upkeep,
+    open_metrics,
     protect_process,
     require_current_schema,
     require_durable_databases,
@@ -71,6 +72,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     house = build_house(settings)
     try:
         await _require_ready(house, settings)
+        metrics = open_metrics(house, settings)
     except BaseException:
         await house.close()
         raise
@@ -86,7 +88,8 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     log_listening(settings)
     if sys.stdout.isatty():
         Console().print(panel(facts_of(settings)))
-    await server.serve(sockets=[listener])
+    with metrics:
+        await server.serve(sockets=[listener])
 
 
 async def _require_ready(house: House, settings: Settings) -> None:

@@ -90,6 +90,11 @@ class Database:
         finally:
             turn.release()
 
+    def connections(self) -> dict[str, int]:
+        """In use, and kept open for later."""
+        pool = self.engine.pool
+        return {"used": pool.checkedout(), "idle": pool.checkedin()} if isinstance(pool, sa.QueuePool) else {}
+
     async def ping(self) -> None:
         async with self._begin(read_only=True) as connection:
             await connection.execute(sa.select(1))

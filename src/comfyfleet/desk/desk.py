@@ -93,6 +93,11 @@ class Desk:
         # A replica that leaves upkeep to others calls; whoever does upkeep hears it.
         self.on_called: Callable[[str, str | None], None] = lambda _loop, _pool: None
 
+    @property
+    def database(self) -> Database:
+        """The central one, by the desk's own connections."""
+        return self._central
+
     def control_tx(self) -> AbstractAsyncContextManager[ControlTx]:
         """For who queues: few statements, run often, as the desk's own are."""
         return self._central.control_tx()

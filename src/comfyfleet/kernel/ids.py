@@ -39,3 +39,8 @@ def new_id() -> UUID:
 def id_at(at: datetime) -> UUID:
     """As if it had been made then: for names that must sort by the database's clock, not by this machine's."""
     return uuid_utils.compat.uuid7(nanoseconds=int(at.timestamp() * 1_000_000) * 1_000)
+
+
+def time_of(made: UUID) -> float:
+    """When an id of ours was made, in seconds since 1970, by the clock of who made it."""
+    return (made.int >> 80) / 1000

@@ -10,6 +10,10 @@ class BoundedLabel:
         self._values_max = values_max
         self._known: set[str] = set()
 
+    @property
+    def values(self) -> frozenset[str]:
+        return frozenset(self._known)
+
     def __call__(self, value: str) -> str:
         if value in self._known:
             return value

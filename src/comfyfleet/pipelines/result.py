@@ -34,6 +34,7 @@ class Applied:
 
     runs: Counter[RunId] = field(default_factory=Counter)
     timings: dict[EffectId, float] = field(default_factory=dict)
+    ended: list[Ended] = field(default_factory=list)
 
 
 async def apply_settlements(tx: TenantTx, settlements: Sequence[Settlement], *, goes_on: bool = False) -> Applied:
@@ -52,6 +53,7 @@ async def apply_settlements(tx: TenantTx, settlements: Sequence[Settlement], *, 
         ended = await jobs.apply_settlement(tx, each, is_started=owner is not None and owner.is_started)
         if ended is None:
             continue
+        applied.ended.append(ended)
         if ended.job.run_id is not None:
             await _take_result(tx, ended)
             applied.runs[ended.job.run_id] += 1

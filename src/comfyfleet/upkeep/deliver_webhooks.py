@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -11,7 +12,8 @@ import structlog
 from comfyfleet import webhooks
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import DatabaseUnavailable
-from comfyfleet.kernel.ids import EndpointId, TenantId
+from comfyfleet.kernel.ids import EndpointId, TenantId, time_of
+from comfyfleet.metrics.facts import WebhookSent
 from comfyfleet.webhooks import Due
 from comfyfleet.webhooks.addresses import Network
 
@@ -75,6 +77,8 @@ class Courier:
             self._client = webhooks.a_sender(allowed=self._allowed)
         sent = await webhooks.send(self._client, due)
         log.info("webhook.sent", delivery_id=str(due.id), attempt=due.attempt, status=sent.status, problem=sent.error)
+        late_s = max(0.0, time.time() - time_of(due.id)) if sent.arrived and not due.attempts_before else None
+        self._house.facts.note(WebhookSent(sent.arrived, late_s))
         try:
             async with self._house.pool(self._pool).tenant_tx(due.tenant_id) as tx:
                 await webhooks.note_sent(tx, due, sent, chance=self._chance.random())

@@ -7,6 +7,7 @@ import structlog
 from comfyfleet import dispatch
 from comfyfleet.dispatch import outages
 from comfyfleet.house import House
+from comfyfleet.metrics.facts import LeasesEnded
 from comfyfleet.upkeep.turns import take_turn
 
 NAME = "expire_leases"
@@ -31,5 +32,6 @@ async def tick(house: House, *, chance: random.Random) -> int:
                 log.warning("upkeep.leases_spared", leases=spared)
         expired = await dispatch.expire_leases(tx, rows=BATCH, chance=chance)
     if expired:
+        house.facts.note(LeasesEnded("expired", expired))
         log.info("upkeep.leases_expired", leases=expired)
     return expired

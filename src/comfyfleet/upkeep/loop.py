@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ import structlog
 
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import Unavailable
+from comfyfleet.metrics.facts import FactSink, LoopTicked
 
 FAILURE_PAUSE_S_MAX = 30.0
 STOP_WITHIN_S = 1.0
@@ -35,6 +37,7 @@ class Loop:
     close: Callable[[], Awaitable[None]] | None = None
     failures: int = 0
     beside: "Loop | None" = None
+    facts: FactSink = field(default_factory=FactSink)
     _is_busy: bool = False
     _alarm: asyncio.TimerHandle | None = None
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -83,8 +86,10 @@ class Loop:
                 problem=str(problem),
                 exc_info=None if expected else problem,
             )
+            self.facts.note(LoopTicked(self.name, failed=True, at_s=time.time()))
             return 0
         self.failures = 0
+        self.facts.note(LoopTicked(self.name, failed=False, at_s=time.time()))
         return done
 
     def _pause_s(self, chance: float) -> float:
@@ -109,8 +114,10 @@ def loop_of(module: Any, tick: Callable[[], Awaitable[int]], pool: str | None = 
 class Upkeep:
     """All loops of one process."""
 
-    def __init__(self, loops: Sequence[Loop]) -> None:
+    def __init__(self, loops: Sequence[Loop], *, facts: FactSink | None = None) -> None:
         self._loops = loops
+        for loop in loops:
+            loop.facts = facts or loop.facts
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:

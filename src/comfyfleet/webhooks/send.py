@@ -14,6 +14,7 @@ import structlog
 from standardwebhooks import Webhook
 
 from comfyfleet.kernel.errors import Refused
+from comfyfleet.kernel.exchanges import Kind, timed_exchange
 from comfyfleet.webhooks.addresses import Network, is_allowed
 from comfyfleet.webhooks.model import Due, Sent
 
@@ -101,8 +102,9 @@ async def send(client: httpx2.AsyncClient, due: Due) -> Sent:
     """Never raises for what the receiver does. The time is bounded as a whole: a byte a second is no answer."""
     began = time.monotonic()
     try:
-        async with asyncio.timeout(WITHIN_S):
-            status = await _post(client, due)
+        with timed_exchange(Kind.WEBHOOK, "POST") as exchange:
+            async with asyncio.timeout(WITHIN_S):
+                exchange.status = status = await _post(client, due)
         error = None if 200 <= status < 300 else f"answered {status}"
     except TimeoutError:
         status, error = None, f"did not answer within {WITHIN_S:.0f} s"

@@ -11,6 +11,7 @@ from comfyfleet.jobs import JobStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable, LeaseLost, NotFound
 from comfyfleet.kernel.ids import DispatchId, SettlementId, new_id
 from comfyfleet.kernel.page import PageRequest
+from comfyfleet.metrics.facts import Fact, JobSettled
 from comfyfleet.upkeep import apply_settlements
 from tests.builders import a_member, a_tenant
 from tests.conftest import Databases, ManualClock
@@ -47,6 +48,22 @@ async def test_t5_applied_and_not_marked_is_applied_again_and_moves_nothing(worl
     assert await world.balance() == CREDIT
     assert (await world.settlements())[0].applied_at is not None
     assert (await world.dispatches())[0].settled_at is not None
+
+
+async def test_each_job_is_told_once_to_who_counts(world: World, clock: ManualClock) -> None:
+    told: list[Fact] = []
+    world.house.facts.note = told.append
+    done, broken = await world.completed(), await world.failed(FailureClass.WORKFLOW_INVALID)
+    await world.settle()
+    await world.in_central("UPDATE settlements SET applied_at = NULL")
+    clock.advance(settlements.CLAIM_S + 1)
+    assert await world.settle() == 2
+    settled = {each.job_id: each for each in told if isinstance(each, JobSettled)}
+    assert len(told) == len(settled) == 2
+    assert (settled[done].outcome, settled[broken].outcome) == ("completed", "workflow_invalid")
+    assert settled[done].workflow_id == world.workflow_id
+    assert settled[done].tenant_id == world.member.tenant.id
+    assert 0 <= (settled[done].wait_s or 0) <= settled[done].total_s
 
 
 async def test_a_failed_job_is_refunded_and_its_error_can_be_read(world: World) -> None:

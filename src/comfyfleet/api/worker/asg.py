@@ -5,6 +5,8 @@ from typing import Any
 
 import structlog
 
+from comfyfleet.kernel.exchanges import Kind, timed_exchange
+
 TIMEOUT_S = 3
 
 log = structlog.get_logger()
@@ -25,5 +27,6 @@ def _ask(instance_id: str) -> bool:
 
     limits = Config(connect_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S, retries={"max_attempts": 1})
     client: Any = boto3.client("autoscaling", config=limits)
-    found = client.describe_auto_scaling_instances(InstanceIds=[instance_id])
+    with timed_exchange(Kind.MACHINE, "DescribeAutoScalingInstances"):
+        found = client.describe_auto_scaling_instances(InstanceIds=[instance_id])
     return bool(found["AutoScalingInstances"])

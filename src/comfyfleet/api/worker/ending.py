@@ -1,6 +1,7 @@
 """Complete, fail, requeue: a lease ends."""
 
 import hashlib
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,12 @@ from comfyfleet.api.worker.polling import identified, proof
 from comfyfleet.audit import WorkerEvent, WorkerEventName
 from comfyfleet.dispatch import Ended, FailureClass, Report
 from comfyfleet.fleet import Worker
+from comfyfleet.kernel.errors import LeaseLost
 from comfyfleet.kernel.masking import masked
+from comfyfleet.metrics.facts import AttemptEnded, LeasesEnded
 from comfyfleet.wire import worker_v1 as wire
+
+REQUEUED = "requeued"
 
 
 async def complete(call: Call) -> wire.EndReply:
@@ -24,13 +29,14 @@ async def complete(call: Call) -> wire.EndReply:
         detail["outputs"] = [_output(each) for each in said.outputs]
         detail["disk"] = call.house.store.disk
     report = replace(_report(worker, said), detail=detail, ran_s=said.ran_s)
-    return _reply(await call.house.desk.complete(report))
+    ended = await _ended(call, worker, call.house.desk.complete(report), "completed")
+    return _reply(ended)
 
 
 async def fail(call: Call) -> wire.EndReply:
     said, worker = await identified(call, wire.Fail)
     report = replace(_report(worker, said), failure=FailureClass(said.error_class), error=said.error)
-    ended = await call.house.desk.fail(report)
+    ended = await _ended(call, worker, call.house.desk.fail(report), said.error_class)
     _write_down(call, WorkerEventName.FAIL, said, ended, error_class=said.error_class)
     return _reply(ended)
 
@@ -38,9 +44,23 @@ async def fail(call: Call) -> wire.EndReply:
 async def requeue(call: Call) -> wire.EndReply:
     said, worker = await identified(call, wire.Requeue)
     report = replace(_report(worker, said), failure=FailureClass.INTERRUPTED, error=said.reason)
-    ended = await call.house.desk.requeue(report)
+    ended = await _ended(call, worker, call.house.desk.requeue(report), REQUEUED)
     _write_down(call, WorkerEventName.REQUEUE, said, ended, reason=said.reason)
     return _reply(ended)
+
+
+async def _ended(call: Call, worker: Worker, ending: Awaitable[Ended], reason: str) -> Ended:
+    note = call.house.facts.note
+    try:
+        ended = await ending
+    except LeaseLost:
+        note(LeasesEnded("refused"))
+        raise
+    if not ended.replayed:
+        note(AttemptEnded(worker.fleet_id, reason))
+        if reason == REQUEUED:
+            note(LeasesEnded("returned"))
+    return ended
 
 
 def _output(said: wire.Output) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from comfyfleet.api.worker.calls import BODY_BYTES_MAX, Call, headers_of, read_b
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.kernel.origin import answer_to
+from comfyfleet.metrics.facts import WorkerCalled
 from comfyfleet.wire import worker_v1 as wire
 
 PREFIX = "/api/worker/"
@@ -111,9 +112,15 @@ class WorkerEndpoints:
             took_ms = round((time.perf_counter() - started) * 1000, 1)
             tell = log.error if response.status_code >= 500 else log.info
             tell("request", route=scope["path"], status=response.status_code, took_ms=took_ms, request_id=request_id)
+            self._note(scope, response.status_code, started)
             await _send(send, response.status_code, response.body, request_id, list(response.raw_headers))
             return
+        self._note(scope, 200, started)
         await _send(send, 200, _encoder.encode(reply), request_id)
+
+    def _note(self, scope: Scope, status: int, started: float) -> None:
+        fact = WorkerCalled(scope["path"][len(PREFIX) :], status, time.perf_counter() - started)
+        self.state.house.facts.note(fact)
 
 
 class _Gone(Exception):

@@ -1,5 +1,6 @@
 """A worker asks for work; and how each call knows who it comes from."""
 
+import time
 from typing import TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from comfyfleet.fleet import Worker, WorkerStatus
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.metrics.facts import LeaseTaken
 from comfyfleet.storage import SignedRequest
 from comfyfleet.wire import worker_v1 as wire
 
@@ -33,6 +35,7 @@ async def _answer(call: Call, asked: wire.Poll, worker: Worker) -> wire.PollRepl
     if asked.capabilities and await desk.change_capabilities(worker, asked.capabilities):
         call.house.live.workers_changed()
     drained = worker.status is WorkerStatus.DRAINING
+    began = time.monotonic()
     slots = min(asked.max_concurrency, worker.max_concurrency)
     poll = Poll(
         worker=worker,
@@ -51,6 +54,7 @@ async def _answer(call: Call, asked: wire.Poll, worker: Worker) -> wire.PollRepl
     if grant is None:
         now = worker if drained else await desk.roster.identify(call.bearer(), asked.worker_id)
         return wire.PollReply(job=None, draining=now.status is WorkerStatus.DRAINING)
+    call.house.facts.note(LeaseTaken(worker.fleet_id, time.monotonic() - began))
     if poll.begins:
         desk.starts.note(grant.dispatch_id)
     call.house.live.taken(JobId(grant.dispatch_id), attempt=grant.attempt)

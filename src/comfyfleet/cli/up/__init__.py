@@ -18,6 +18,7 @@ from comfyfleet.bootstrap import (
     build_upkeep,
     ensure_operator_key,
     make_private_folder,
+    open_metrics,
     protect_process,
     require_media_sandbox,
     tell_address,
@@ -69,6 +70,7 @@ async def _serve(settings: Settings, listener: socket.socket, neighbours: Neighb
         asked = await _stock(house, settings, furnished, comfyui)
         app = build_app(house, build_options(settings), upkeep=build_upkeep(house, settings))
         demo = furnished is not None and furnished.demo_key is not None
+        metrics = open_metrics(house, settings)
         doors = await open_doors(house, app.state.passes, os_user(), demo=demo)
     except BaseException:
         await house.close()
@@ -78,7 +80,8 @@ async def _serve(settings: Settings, listener: socket.socket, neighbours: Neighb
     tell_demo(settings, furnished, asked)
     if furnished is not None:
         neighbours.move_in(house, furnished, comfyui, asked)
-    await server.serve(sockets=[listener])
+    with metrics:
+        await server.serve(sockets=[listener])
 
 
 async def _stock(house: House, settings: Settings, furnished: Furnished | None, comfyui: str | None) -> Asked:

@@ -1,0 +1,2 @@
+SELECT workflows.id, workflows.slug
+FROM workflows
