@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
 from msgspec.json import encode
 
 from comfyfleet.db import ControlTx
@@ -79,7 +80,8 @@ async def fail_dispatch(
     ended = await close_attempts(tx, rows, {proof.dispatch_id: report}, reason=failure.value)
     if rows and found is not None:
         await blocks.learn_from_failure(tx, found, proof.holder.worker_id, failure, rules=rules)
-    return (await answer_the_rest(tx, [report], ended, signer=signer))[proof.dispatch_id]
+    answer = (await answer_the_rest(tx, [report], ended, signer=signer))[proof.dispatch_id]
+    return of_tenant(answer, found)
 
 
 async def _failed_everywhere(tx: ControlTx, found: Dispatch | None, failure: FailureClass, eligible: int) -> bool:
@@ -169,6 +171,11 @@ def unreported(row: Any, reason: str) -> dict[str, Any]:
 def ended_as(row: Any) -> Ended:
     status = DispatchStatus(row.status)
     return Ended(row.id, status, lane=row.lane if status is DispatchStatus.QUEUED else None)
+
+
+def of_tenant(answer: Ended | LeaseLost, found: Dispatch | None) -> Ended | LeaseLost:
+    """For who writes it down."""
+    return structs.replace(answer, tenant_id=found.tenant_id) if isinstance(answer, Ended) and found else answer
 
 
 async def answer_the_rest(

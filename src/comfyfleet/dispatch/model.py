@@ -190,3 +190,4 @@ class Ended(Struct, frozen=True):
     status: DispatchStatus
     replayed: bool = False
     lane: LaneId | None = None  # where it waits again, if it does
+    tenant_id: TenantId | None = None  # whose it is; told of those that failed or were given back

@@ -2,7 +2,14 @@
 
 from comfyfleet.db import ControlTx
 from comfyfleet.dispatch import blocks, sql
-from comfyfleet.dispatch.finish import Report, answer_the_rest, cancel_unwanted, close_attempts, fail_dispatch
+from comfyfleet.dispatch.finish import (
+    Report,
+    answer_the_rest,
+    cancel_unwanted,
+    close_attempts,
+    fail_dispatch,
+    of_tenant,
+)
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.model import Dispatch, Ended, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
@@ -32,4 +39,4 @@ async def requeue_dispatch(
     ended = await close_attempts(tx, [row] if row is not None else [], {dispatch.id: report}, reason="requeued")
     if row is not None:
         await blocks.forget_probe(tx, dispatch.id)
-    return (await answer_the_rest(tx, [report], ended, signer=signer))[dispatch.id]
+    return of_tenant((await answer_the_rest(tx, [report], ended, signer=signer))[dispatch.id], dispatch)

@@ -241,7 +241,7 @@ class NoticesReply(Struct, kw_only=True):
 
 class Output(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """An object that was uploaded under this lease. `metadata`, where the job `takes` `output_metadata`: which node
-    left it, and under which name."""
+    left it, and under which name. `sha256` is accepted from older workers and not kept: it would be unchecked."""
 
     path: Annotated[str, Meta(min_length=1, max_length=512)]
     name: Annotated[str, Meta(min_length=1, max_length=255)]

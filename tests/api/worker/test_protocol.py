@@ -9,11 +9,12 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from comfyfleet import dispatch, fleet
+from comfyfleet import audit, dispatch, fleet
 from comfyfleet.dispatch.heartbeat import ASKED_BACK_MAX
 from comfyfleet.fleet import FleetRules, WorkerEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import DispatchId, JobId, TenantId, new_id
+from comfyfleet.kernel.page import PageRequest
 from comfyfleet.storage import object_key
 from tests.api.asking import fault
 from tests.api.worker.conftest import WORKER, HttpWorker, Yard
@@ -283,6 +284,21 @@ async def test_what_an_idle_worker_of_the_seeds_gets_has_begun(yard: Yard) -> No
 async def test_nothing_waits_and_nobody_waits(yard: Yard) -> None:
     worker = await yard.register()
     assert await worker.poll() is None
+
+
+async def test_a_failure_and_a_return_are_events_of_their_tenant(yard: Yard) -> None:
+    worker = await yard.register()
+    tenant_id = TenantId(new_id())
+    endings = {"fail": {"error_class": "infra"}, "requeue": {"reason": "spot"}}
+    for ending, said in endings.items():
+        await yard.add(tenant_id=tenant_id)
+        await worker.say(ending, **lease_of(await worker.poll()), **said)
+    await yard.house.desk.diary.flush()
+    async with yard.house.control_tx(read_only=True) as tx:
+        page = await audit.list_worker_events(tx, PageRequest())
+    assert {each.event: each.tenant_id for each in page.rows if each.event != "register"} == dict.fromkeys(
+        endings, tenant_id
+    )
 
 
 async def test_a_complete_that_comes_again_gets_the_first_answer(yard: Yard) -> None:

@@ -96,6 +96,7 @@ def _write_down(call: Call, name: WorkerEventName, said: wire.Ending, ended: End
             name,
             worker_id=said.worker_id,
             dispatch_id=ended.dispatch_id,
+            tenant_id=ended.tenant_id,
             address=call.address,
             detail={**detail, "status": ended.status.value},
         )
