@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import structlog
 
+from comfyfleet.api.repeated_warnings import RepeatedWarnings
 from comfyfleet.kernel.masking import MASK, SECRET_NAME, masked
 
 
@@ -27,7 +28,13 @@ def configure_logs(style: Literal["auto", "json", "console"], level: str) -> Non
         mask_secrets,
     ]
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[
+            structlog.stdlib.filter_by_level,
+            shared[0],
+            RepeatedWarnings(),
+            *shared[1:],
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,

@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from comfyfleet.api.errors import error_response
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import AlreadyExists, NotFound, SignatureRefused, UploadMismatch
 from comfyfleet.storage.backends.grants import GetGrant, PartGrant, PutGrant
 from comfyfleet.storage.backends.local import LocalStore
@@ -101,7 +102,7 @@ async def _receive(store: LocalStore, request: Request, grant: PutGrant | PartGr
     except UploadMismatch as error:
         return _wrong_length(error)
     except TimeoutError:
-        return error_response(408, "upload_stalled", f"No byte came for {CHUNK_WITHIN_S} s. Send it again.")
+        return error_response(408, "upload_stalled", f"No byte came for {seconds_text(CHUNK_WITHIN_S)}. Send it again.")
     except ClientDisconnect:
         return Response(status_code=400)  # nobody is left to read it
     return Response(status_code=200, headers={"ETag": f'"{etag}"'})

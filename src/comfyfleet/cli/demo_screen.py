@@ -19,6 +19,7 @@ from comfyfleet.client.events import (
 )
 from comfyfleet.demo.catalogue import DemoEffect
 from comfyfleet.demo.play import Played
+from comfyfleet.kernel.durations import seconds_text
 
 KIB = 1024
 WORDS = {
@@ -92,8 +93,8 @@ def print_played(played: Sequence[Played]) -> None:
     columns: Columns = {
         "effect": lambda each: each.effect,
         "tokens": lambda each: each.credits_cost,
-        "waited": lambda each: f"{each.waited_s:.1f} s",
-        "ran": lambda each: f"{each.ran_s:.1f} s",
+        "waited": lambda each: seconds_text(each.waited_s),
+        "ran": lambda each: seconds_text(each.ran_s),
         "result": lambda each: each.error or ", ".join(str(file.path) for file in each.saved),
     }
     print_table("Results", played, columns)

@@ -16,6 +16,7 @@ from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import ago, print_facts, print_table
 from comfyfleet.cli.workflow_files import print_properties, read_bytes
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
@@ -74,7 +75,7 @@ def list_all(as_json: AsJson = False) -> None:
         "workflow": lambda each: each.offer.workflow.slug,
         "tokens": lambda each: each.offer.effect.credits_cost,
         "published": lambda each: "yes" if each.offer.effect.is_published else "no",
-        "takes": lambda each: f"{each.offer.estimate_s:g} s",
+        "takes": lambda each: seconds_text(each.offer.estimate_s),
         "unavailable because": lambda each: each.unavailable_because,
         "made": lambda each: ago(each.offer.effect.created_at),
     }
@@ -159,7 +160,7 @@ def show(slug: Slug, as_json: AsJson = False) -> None:
             "fixed": _said(effect, is_fixed=True),
             "own defaults": _said(effect, is_fixed=False),
             "assets": ", ".join(f"{name} ({each.media_type})" for name, each in effect.assets.items()),
-            "takes": f"{found.estimate_s:g} s",
+            "takes": seconds_text(found.estimate_s),
         }
     )
     print_properties(found.properties)

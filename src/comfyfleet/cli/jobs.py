@@ -14,6 +14,7 @@ from comfyfleet.cli.jobs_run import Wanted, after_cancel, fetch, run_job, watch_
 from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.tables import ago, print_facts, print_table
+from comfyfleet.kernel.durations import seconds_text
 
 if TYPE_CHECKING:
     from comfyfleet import client as sdk
@@ -161,4 +162,4 @@ def _status(job: Job) -> str:
 def _took(job: Job) -> str | None:
     if job.started_at is None or job.completed_at is None:
         return None
-    return f"{(job.completed_at - job.started_at).total_seconds():.1f} s"
+    return seconds_text((job.completed_at - job.started_at).total_seconds())

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from comfyfleet.cli.late import Late
+from comfyfleet.kernel.durations import seconds_text
 
 if TYPE_CHECKING:
     from comfyfleet import client as sdk
@@ -88,7 +89,7 @@ def words_of(event: InQueue) -> str:
     place = f"{'at least ' if event.is_at_least else ''}number {event.position}"
     if event.estimated_start_s is None:
         return f"{place}. {event.waits_because or 'No worker can run it at present.'}"
-    return f"{place}, starts in about {event.estimated_start_s:.0f} s"
+    return f"{place}, starts in about {seconds_text(event.estimated_start_s)}"
 
 
 def size_of(size_bytes: int) -> str:

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from comfyfleet.api.logs import configure_logs
 from comfyfleet.cli.output import print_json
 from comfyfleet.cli.tables import print_facts
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import InvalidInput, Unavailable
 from comfyfleet.settings import PREFIX
 from comfyfleet.simulate.plan import Plan
@@ -107,23 +108,23 @@ class _Bar:
 
 def _print_figures(figures: Figures, *, exact: bool, clean: bool | None) -> None:
     def seconds(value: float | None) -> str | None:
-        return None if value is None else f"{value:.2f} s"
+        return None if value is None else seconds_text(value)
 
     def share(value: float | None) -> str | None:
         return None if value is None else f"{value:.1%}"
 
     print_facts(
         {
-            "completed": f"{figures.completed} of {figures.jobs} in {figures.seconds:.1f} s",
+            "completed": f"{figures.completed} of {figures.jobs} in {seconds_text(figures.seconds)}",
             "failed": figures.failed,
             "run twice": figures.repeated,
             "leases lost, given back": f"{figures.lost_leases}, {figures.given_back}",
             "throughput": f"{figures.jobs_per_s:.1f} jobs/s with {figures.workers} workers",
             "orders taken": f"{figures.orders_per_s:.1f} /s",
             "GPU busy while work waits": share(figures.gpu_busy_share),
-            "idle between two jobs, p50, p99": _pair(figures.idle_p50_ms, figures.idle_p99_ms, "ms"),
-            "wait of a job, p50, p99": _pair(figures.wait_p50_s, figures.wait_p99_s, "s"),
-            "wait of the latecomer, p50, p99": _pair(figures.late_wait_p50_s, figures.late_wait_p99_s, "s"),
+            "idle between two jobs, p50, p99": _milliseconds(figures.idle_p50_ms, figures.idle_p99_ms),
+            "wait of a job, p50, p99": _times(figures.wait_p50_s, figures.wait_p99_s),
+            "wait of the latecomer, p50, p99": _times(figures.late_wait_p50_s, figures.late_wait_p99_s),
             "fairness between tenants": None if figures.fairness is None else f"{figures.fairness:.3f} (1 is even)",
             "ledger": "exact" if exact else "WRONG",
             "audit": None if clean is None else "clean" if clean else "WRONG: something is not as it must be",
@@ -131,8 +132,13 @@ def _print_figures(figures: Figures, *, exact: bool, clean: bool | None) -> None
     )
 
 
-def _pair(first: float | None, second: float | None, unit: str) -> str | None:
-    return None if first is None or second is None else f"{first:.2f} {unit}, {second:.2f} {unit}"
+def _milliseconds(first: float | None, second: float | None) -> str | None:
+    """Between two jobs a GPU idles for so short a time that tenths of a second would hide it."""
+    return None if first is None or second is None else f"{first:.0f} and {second:.0f} milliseconds"
+
+
+def _times(first: float | None, second: float | None) -> str | None:
+    return None if first is None or second is None else f"{seconds_text(first)}, {seconds_text(second)}"
 
 
 # ── a control plane of its own ──

@@ -9,13 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from comfyfleet.cli.output import console
+from comfyfleet.kernel.durations import seconds_text
 
 Columns = Mapping[str, Callable[[Any], object]]
 
 # As wide as a table is: a cell broken in two can be neither read nor copied.
 wide = Console(highlight=False, width=2_000)
 SHORT_CHARS = 12
-SPANS = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")]
 
 
 def print_table(title: str, rows: Sequence[Any], columns: Columns) -> None:
@@ -43,9 +43,8 @@ def ago(at: datetime | None) -> str | None:
         return None
     # Only for the eye: nothing is decided by this machine's clock.
     seconds = (datetime.now(UTC) - at).total_seconds()
-    span_s, unit = next((each for each in SPANS if abs(seconds) >= each[0]), (1, "s"))
-    count = int(abs(seconds) // span_s)
-    return f"{count} {unit} ago" if seconds > -1 else f"in {count} {unit}"
+    told = seconds_text(int(abs(seconds)))
+    return f"{told} ago" if seconds > -1 else f"in {told}"
 
 
 def short(structure_hash: str) -> str:
@@ -54,4 +53,6 @@ def short(structure_hash: str) -> str:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return "-" if value is None or value == "" else str(value)

@@ -14,6 +14,7 @@ from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, print_one, print_rows
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.shown_once import print_secret
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 from comfyfleet.kernel.secret import Secret
@@ -124,7 +125,7 @@ def create_link(email: Email, as_json: AsJson = False) -> None:
             return user, house.links.url(link)
 
     user, url = in_house(work, makes_secret=not as_json)
-    sentence = f"Works once, for {ttl_s // 60} minutes:"
+    sentence = f"Works once, for {seconds_text(ttl_s)}:"
     print_secret(user, as_json=as_json, sentence=sentence, file=f"link-{user.id}", link=url)
 
 

@@ -16,6 +16,7 @@ from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import ago, print_facts, print_table, short
 from comfyfleet.cli.workflow_files import agreed, agreed_output, print_properties, read_graph_file
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.page import PAGE_ROWS_MAX, PageRequest
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def list_all(as_json: AsJson = False) -> None:
         "active": lambda each: "yes" if each.is_active else "no",
         "version": lambda each: each.version,
         "provider": lambda each: each.provider,
-        "run deadline": lambda each: f"{each.run_deadline_s:g} s" if each.run_deadline_s else None,
+        "run deadline": lambda each: seconds_text(each.run_deadline_s) if each.run_deadline_s else None,
         "structure": lambda each: short(each.structure_hash),
         "made": lambda each: ago(each.created_at),
     }
@@ -192,7 +193,7 @@ def show(slug: Slug, version: VersionOption = None, as_json: AsJson = False) -> 
             "structure": shown.structure_hash,
             "output node": shown.output_node,
             "provider": shown.provider,
-            "expected": f"{shown.expected_s:g} s",
+            "expected": seconds_text(shown.expected_s),
             "weights": ", ".join(shown.requirements.weights),
             "node classes": ", ".join(shown.requirements.node_classes),
             "GPU memory": f"{shown.requirements.vram_gb:g} GB" if shown.requirements.vram_gb else None,

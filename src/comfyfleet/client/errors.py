@@ -101,7 +101,7 @@ class StillRunning(Unavailable):
     """The job was not over when the caller's time was. It goes on."""
 
     code = "job_still_running"
-    text = "The job {job_id} is not over after {waited_s:g} s ({status}). It goes on; wait for it again by its id."
+    text = "The job {job_id} is not over after {waited_s:time} ({status}). It goes on; wait for it again by its id."
     job_id: str
     status: str
 

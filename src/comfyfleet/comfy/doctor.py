@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from comfyfleet.comfy.graph import ModelFile
 from comfyfleet.comfy.model import ServerFacts
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.hosts import is_loopback
 
 GIB = 1024**3
@@ -133,13 +134,13 @@ def _socket(seen: Examined) -> Iterator[Finding]:
 def _time(seen: Examined) -> Iterator[Finding]:
     slow = seen.latency_s > LATENCY_S_MAX
     advice = "It may be busy loading a model; if not, look at the network between." if slow else ""
-    text = f"An answer takes {seen.latency_s * 1000:.0f} ms."
+    text = f"An answer takes {seconds_text(seen.latency_s)}."
     yield Finding("latency", Verdict.WARNING if slow else Verdict.FINE, text, advice)
     if seen.clock_off_s is None:
         return
     off = abs(seen.clock_off_s) > CLOCK_OFF_S_MAX
     way = "ahead of" if seen.clock_off_s > 0 else "behind"
-    text = f"Its clock is {abs(seen.clock_off_s):.0f} s {way} ours." if off else "Its clock goes as ours."
+    text = f"Its clock is {seconds_text(seen.clock_off_s)} {way} ours." if off else "Its clock goes as ours."
     advice = "Set it by NTP: times in its history and logs are wrong." if off else ""
     yield Finding("clock", Verdict.WARNING if off else Verdict.FINE, text, advice)
 

@@ -32,7 +32,7 @@ class ServerTimedOut(Unavailable):
     """It took the request and did not answer in time. The request may have been carried out."""
 
     code = "server_timed_out"
-    text = "The server {server} did not answer {route} within {limit_s:g} s."
+    text = "The server {server} did not answer {route} within {limit_s:time}."
 
     def __init__(self, server: str, *, route: str, limit_s: float) -> None:
         super().__init__(server=server, route=route, limit_s=limit_s)

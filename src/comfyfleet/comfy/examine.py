@@ -17,6 +17,7 @@ from comfyfleet.comfy.errors import InvalidGraph, MissingNodeClass
 from comfyfleet.comfy.exchange import Exchange
 from comfyfleet.comfy.graph import ObjectInfo, find_problems, load_graph, missing_classes, missing_models
 from comfyfleet.comfy.socket import ComfySocket
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import FleetError
 
 PROBE = "/prompt"  # GET tells how many wait: the cheapest thing that a ComfyUI says
@@ -104,7 +105,7 @@ async def _socket_problem(address: Address) -> str | None:
         async with asyncio.timeout(SOCKET_S):
             await socket.open()
     except TimeoutError:
-        return f"nothing was heard within {SOCKET_S:g} s"
+        return f"nothing was heard within {seconds_text(SOCKET_S)}"
     except FleetError as error:
         return error.message
     finally:

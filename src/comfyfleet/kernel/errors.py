@@ -22,6 +22,8 @@ with. The numbers above are what `api/errors.py` makes of each family; `cli/erro
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from comfyfleet.kernel.durations import format_with_times
+
 
 class FleetError(Exception):
     code: ClassVar[str] = "error"
@@ -29,7 +31,7 @@ class FleetError(Exception):
 
     def __init__(self, message: str | None = None, /, **facts: Any) -> None:
         self.facts = facts
-        super().__init__(message if message is not None else self.text.format_map(facts))
+        super().__init__(message if message is not None else format_with_times(self.text, (), facts))
 
     @property
     def message(self) -> str:
@@ -180,8 +182,8 @@ class WorkerNameHeld(Conflict):
     code = "worker_name_held"
     text = (
         "A live worker has the name {worker_id!r}, and this registration shows neither its last token nor a lease it "
-        "holds. The name is free when that worker has made no call for {held_s} s: try again in {retry_after_s} s, or "
-        "use another name."
+        "holds. The name is free when that worker has made no call for {held_s:time}: try again in "
+        "{retry_after_s:time}, or use another name."
     )
     retry_after_s: int
 
@@ -206,7 +208,7 @@ class WorkerLives(Conflict):
     """What can be done to a worker that is away only was asked of one that still calls."""
 
     code = "worker_lives"
-    text = "Worker {worker_id!r} made a call {silent_s} s ago. Stop it first, or revoke it to shut it out."
+    text = "Worker {worker_id!r} made a call {silent_s:time} ago. Stop it first, or revoke it to shut it out."
 
     def __init__(self, worker_id: str, *, silent_s: int) -> None:
         super().__init__(worker_id=worker_id, silent_s=silent_s)
@@ -350,7 +352,7 @@ class LimitReached(Refused):
     """Too many, too fast."""
 
     code = "rate_limited"
-    text = "Too many requests. Try again in {retry_after_s} s."
+    text = "Too many requests. Try again in {retry_after_s:time}."
     retry_after_s: int
 
     def __init__(self, *, retry_after_s: int) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.media.channel import BLOCK_BYTES, POSTER_BYTES_MAX, TEXT_CHARS_MAX
 from comfyfleet.media.model import SIDE_MAX, Looked, MediaRules, Scored
 from comfyfleet.media.sniff import sniff_family
@@ -102,7 +103,7 @@ def check_looked(said: LookedAt, poster: bytes, rules: MediaRules, *, is_film: b
     if is_film != (said.duration_s is not None):
         raise Misbehaved(f"looked: a duration of {said.duration_s} for a {'film' if is_film else 'picture'}")
     if said.duration_s is not None and said.duration_s > rules.duration_s_max:
-        raise Misbehaved(f"looked: {said.duration_s} s is longer than allowed")
+        raise Misbehaved(f"looked: {seconds_text(said.duration_s)} is longer than allowed")
     if len(poster) > POSTER_BYTES_MAX or sniff_family(poster) != "webp":
         raise Misbehaved("looked: the poster is no WebP")
     return Looked(said.width, said.height, said.duration_s, poster)

@@ -24,6 +24,7 @@ from comfyfleet.comfy.model import (
     new_prompt_id,
 )
 from comfyfleet.comfy.node_times import NodeTimes
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.pool.inputs import Uploads
 from comfyfleet.pool.judge import Ending, Stop
@@ -180,7 +181,7 @@ class Attempt:
                     await self._connector.cancel(self.prompt_id)
                 await asyncio.Event().wait()
         except (FleetError, TimeoutError) as error:
-            problem = str(error) or f"nothing heard for {CANCEL_S:g} s"
+            problem = str(error) or f"nothing heard for {seconds_text(CANCEL_S)}"
             log.warning("pool.cancel_not_confirmed", job=self.job.id, server=self._connector.name, problem=problem)
         if self._task is not None:
             self._task.cancel()

@@ -7,6 +7,7 @@ It never ends a machine that holds a lease, and neither does a decision: `may_en
 import math
 from collections.abc import Collection, Sequence
 
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.scaling.demand import (
     SLACK,
     Fleet,
@@ -102,7 +103,10 @@ def register_within_s(inputs: ScalingInputs) -> float:
 
 def _unusable(inputs: ScalingInputs) -> Held | None:
     if inputs.age_s > STALE_S:
-        return Held(Hold.STALE_INPUTS, f"inputs are {inputs.age_s:.0f} s old, at most {STALE_S:.0f} s are acted on")
+        return Held(
+            Hold.STALE_INPUTS,
+            f"inputs are {seconds_text(inputs.age_s)} old, at most {seconds_text(STALE_S)} are acted on",
+        )
     numbers = {
         "queued_gpu_s": inputs.queued_gpu_s,
         "arriving_3m": inputs.arriving_3m,
@@ -216,7 +220,7 @@ def _money_left(inputs: ScalingInputs, settings: ScalingSettings, fleet: Fleet) 
 
 def _no_capacity(rests: Sequence[CapacityRest], at_s: float) -> str:
     soonest = min((rest.until_s - at_s for rest in rests if rest.until_s > at_s), default=0.0)
-    return f"every class and zone rests after a failed launch; the next try is in {soonest:.0f} s"
+    return f"every class and zone rests after a failed launch; the next try is in {seconds_text(soonest)}"
 
 
 # ── workers to drain ──

@@ -32,7 +32,7 @@ class SimulationStuck(Unavailable):
     """Jobs wait, workers wait, and nothing happens."""
 
     code = "simulation_stuck"
-    text = "No job has ended for {seconds:g} s; {ended} of {jobs} had. Is another fleet in the way, or the disk full?"
+    text = "No job has ended for {seconds:time}; {ended} of {jobs} had. Is another fleet in the way, or the disk full?"
 
 
 async def simulate(url: str, operator_key: str, plan: Plan, tally: Tally, tell: Tell) -> Stage:

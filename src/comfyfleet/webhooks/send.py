@@ -13,6 +13,7 @@ import httpx2
 import structlog
 from standardwebhooks import Webhook
 
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import Refused
 from comfyfleet.kernel.exchanges import Kind, timed_exchange
 from comfyfleet.webhooks.addresses import Network, is_allowed
@@ -25,9 +26,9 @@ BODY_BYTES_MAX = 64 * 1024
 LOOKUPS_MAX = 64
 PROBLEMS: tuple[tuple[type[Exception], str], ...] = (
     (socket.gaierror, "The host name was not found."),
-    (httpx2.ConnectTimeout, f"No connection within {CONNECT_WITHIN_S:.0f} s."),
+    (httpx2.ConnectTimeout, f"No connection within {seconds_text(CONNECT_WITHIN_S)}."),
     (httpx2.ConnectError, "No connection could be made."),
-    (httpx2.TimeoutException, f"did not answer within {WITHIN_S:.0f} s"),
+    (httpx2.TimeoutException, f"did not answer within {seconds_text(WITHIN_S)}"),
     (httpx2.InvalidURL, "The URL cannot be called."),
     (httpx2.UnsupportedProtocol, "The URL cannot be called."),
     (UnicodeError, "The host name was not found."),
@@ -107,7 +108,7 @@ async def send(client: httpx2.AsyncClient, due: Due) -> Sent:
                 exchange.status = status = await _post(client, due)
         error = None if 200 <= status < 300 else f"answered {status}"
     except TimeoutError:
-        status, error = None, f"did not answer within {WITHIN_S:.0f} s"
+        status, error = None, f"did not answer within {seconds_text(WITHIN_S)}"
     except AddressRefused as refused:
         log.info("webhook.address_refused", endpoint=str(due.endpoint_id), address=refused.address)
         status, error = None, refused.message

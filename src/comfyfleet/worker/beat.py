@@ -106,8 +106,7 @@ class Heartbeat:
             return self.every_s
         if isinstance(problem, Unauthenticated):
             self._on_refused()
-        if self._unanswered in (1, 10):
-            log.warning("beat.unanswered", problem=problem.message, leases=len(self._book))
+        log.warning("beat.unanswered", problem=problem.message, leases=len(self._book))
         return min(self.every_s, RETRY_FIRST_S * 2.0 ** min(self._unanswered - 1, 10))
 
     def _pass_on(self, reply: wire.HeartbeatReply) -> None:

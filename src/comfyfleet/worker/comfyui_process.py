@@ -11,6 +11,7 @@ import structlog
 
 from comfyfleet.comfy import Address, ComfyClient, Limits
 from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import Conflict, FleetError, Refused
 from comfyfleet.worker.comfyui_log import ComfyuiLog
 from comfyfleet.worker.running_process import Running, adopt, launch, remember
@@ -151,7 +152,7 @@ class OwnedServer:
             if not answered.done():
                 return next(end.result() for end in ends if end.done())
             if not answered.result():
-                return f"it did not answer within {self._start_s:g} s"
+                return f"it did not answer within {seconds_text(self._start_s)}"
             self._ready.set()
             log.info("comfyui.ready", server=self.name, pid=self.pid)
             self._tell(True, None)

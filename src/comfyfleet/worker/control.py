@@ -257,9 +257,8 @@ async def insist(call: Callable[[], Awaitable[R]], *, what: str) -> R:
             return await call()
         except ControlUnreachable as problem:
             tried += 1
-            if tried in (1, 10) or tried % 60 == 0:
-                event = "worker.waits_for_its_name" if isinstance(problem, NameHeld) else "control.unreachable"
-                log.warning(event, call=what, tried=tried, problem=problem.message)
+            event = "worker.waits_for_its_name" if isinstance(problem, NameHeld) else "control.unreachable"
+            log.warning(event, call=what, tried=tried, problem=problem.message)
             wait_s = backoff_s(tried, chance=random.random(), base_s=RETRY_FIRST_S, ceiling_s=RETRY_MAX_S)  # noqa: S311
             await asyncio.sleep(max(wait_s, min(problem.retry_after_s or 0.0, 60.0)))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.pool.places import Place
 from comfyfleet.wire import worker_v1 as wire
 from comfyfleet.worker.control import ControlUnreachable
@@ -113,7 +114,7 @@ class Course:
                     await self._urls_came.wait()
             except TimeoutError:
                 url = self.tools.control.session.url
-                raise ControlUnreachable(url, problem=f"no fresh URLs came within {RENEW_S:g} s") from None
+                raise ControlUnreachable(url, problem=f"no fresh URLs came within {seconds_text(RENEW_S)}") from None
         return self._urls.pop(asset.name, asset.url)
 
     def give_up_place(self) -> None:

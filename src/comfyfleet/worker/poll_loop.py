@@ -274,8 +274,7 @@ class PollLoop:
         self._problem = problem.message
         tried = self._tried
         self._tools.telemetry.polled(answered=False)
-        if tried in (1, 10) or tried % 60 == 0:
-            log.warning("poll.unanswered", tried=tried, problem=problem.message)
+        log.warning("poll.unanswered", tried=tried, problem=problem.message)
         wait_s = backoff_s(tried, chance=random.random(), base_s=RETRY_FIRST_S, ceiling_s=RETRY_MAX_S)  # noqa: S311
         if isinstance(problem, CallRefused):
             wait_s = REFUSED_S

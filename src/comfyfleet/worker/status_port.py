@@ -8,6 +8,7 @@ from typing import Any, Self
 import msgspec
 import structlog
 
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.metrics.port import PortReply, StatusServer, metrics_reply
 from comfyfleet.worker.telemetry import LOOP_AGE_S_MAX, Phase, Seen, Telemetry
@@ -26,7 +27,7 @@ def judge(seen: Seen) -> tuple[int, dict[str, Any]]:
     """A worker is well while it can do its work: polling or draining, with a server that is ready."""
     problem = None
     if seen.loop_age_s > LOOP_AGE_S_MAX:
-        problem = f"its loop has stood still for {seen.loop_age_s:.0f} s"
+        problem = f"its loop has stood still for {seconds_text(seen.loop_age_s)}"
     elif seen.phase is Phase.STOPPED:
         problem = "it has stopped"
     elif not any(status.ready for status in seen.servers.values()):

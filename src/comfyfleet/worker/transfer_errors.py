@@ -13,7 +13,7 @@ class TransferFailed(Unavailable):
     """The store was away, cut the line or answered nonsense, longer than we wait."""
 
     code = "transfer_failed"
-    text = "The object store at {host} did not {verb} the file: {problem}. Gave up after {after_s:.0f} s."
+    text = "The object store at {host} did not {verb} the file: {problem}. Gave up after {after_s:time}."
 
     def __init__(self, host: str, *, verb: str, problem: str, after_s: float) -> None:
         super().__init__(host=host, verb=verb, problem=problem.rstrip("."), after_s=after_s)

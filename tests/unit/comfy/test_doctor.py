@@ -128,7 +128,7 @@ def test_open_routes_are_a_note_at_home_and_a_warning_elsewhere() -> None:
 def test_slow_answers_and_a_wrong_clock_are_told() -> None:
     seen = replace(WELL, latency_s=2.0, clock_off_s=-3600.0)
     assert verdicts(seen, "latency") == verdicts(seen, "clock") == [Verdict.WARNING]
-    assert found(seen, "clock")[0].text == "Its clock is 3600 s behind ours."
+    assert found(seen, "clock")[0].text == "Its clock is 60 min behind ours."
     assert found(replace(WELL, clock_off_s=None), "clock") == []
 
 

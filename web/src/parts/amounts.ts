@@ -1,15 +1,5 @@
 /** Numbers as people say them. */
 
-export function secondsText(seconds: number): string {
-  if (seconds < 1) return "under a second";
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3_600).toFixed(1)} h`;
-}
-
-/** An estimate. */
-export const durationText = (seconds: number) => (seconds < 1 ? secondsText(seconds) : `about ${secondsText(seconds)}`);
-
 const UNITS = ["bytes", "KB", "MB", "GB", "TB"];
 
 export function bytesText(bytes: number): string {

@@ -22,6 +22,7 @@ from comfyfleet.comfy.graph import find_placeholders, is_interface_format, load_
 from comfyfleet.comfy.model import FailureClass
 from comfyfleet.comfy.outputs import manifest
 from comfyfleet.comfy.self_hosted import SelfHosted
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import FleetError, InvalidInput, Unavailable
 from comfyfleet.pool import JobResult, Pool, RunCancelled, RunFailed
 from comfyfleet.pool.model import ServerState
@@ -46,7 +47,7 @@ class NoServerLeft(Unavailable):
     """It was there at the start, and is gone."""
 
     code = "no_server_left"
-    text = "No server has been there for {wait_s:g} s ({servers}). Start one of them again, or name another: --server."
+    text = "No server has been there for {wait_s:time} ({servers}). Start one of them again, or name another: --server."
 
     def __init__(self, servers: Sequence[str], *, wait_s: float) -> None:
         super().__init__(servers=", ".join(servers), wait_s=wait_s)
@@ -230,10 +231,11 @@ def _tell(result: JobResult, out: Path, *, seconds: float, as_json: bool) -> Non
         typer.echo(f"Error: the server refused node {dropped.node}, which made nothing: {dropped.message}", err=True)
     if result.node_errors:
         typer.echo(
-            f"Done in part on {result.server} in {seconds:.1f} s: not every output of the workflow is there.", err=True
+            f"Done in part on {result.server} in {seconds_text(seconds)}: not every output of the workflow is there.",
+            err=True,
         )
     else:
-        typer.echo(f"Done on {result.server} in {seconds:.1f} s.", err=True)
+        typer.echo(f"Done on {result.server} in {seconds_text(seconds)}.", err=True)
 
 
 def _tell_failure(failed: RunFailed, *, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from comfyfleet.cli.up.first_start import furnish_effects
 from comfyfleet.comfy.client import ComfyClient
 from comfyfleet.demo.choose import Choice, choose_effects
 from comfyfleet.house import House
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import FleetError
 
 ASKED_WITHIN_S = 15.0
@@ -36,7 +37,7 @@ async def ask_server(url: str) -> Asked:
     except FleetError as problem:
         return Asked(problem=problem.message)
     except TimeoutError:
-        return Asked(problem=f"{url} did not answer within {ASKED_WITHIN_S:g} s")
+        return Asked(problem=f"{url} did not answer within {seconds_text(ASKED_WITHIN_S)}")
 
 
 async def stock_later(house: House, home: Path, url: str, *, tell: Callable[[Choice], None]) -> Choice:

@@ -50,6 +50,7 @@ from comfyfleet.comfy.model import (
     UploadKind,
 )
 from comfyfleet.kernel.backoff import backoff_s
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.kernel.hosts import is_loopback
 from comfyfleet.kernel.secret import Secret
@@ -193,7 +194,9 @@ class CloudConnector:
         # It would go on and cost. That it does not stop is no reason to wait longer.
         with suppress(FleetError):
             await self.cancel(job_id)
-        return Failed(FailureClass.TIMEOUT, f"The job was not done within {deadline_s:g} s and has been cancelled.")
+        return Failed(
+            FailureClass.TIMEOUT, f"The job was not done within {seconds_text(deadline_s)} and has been cancelled."
+        )
 
     async def fetch(self, output: OutputFile, to: Path, *, tell: Tell | None = None) -> FetchedFile:
         if output.text is not None:

@@ -6,6 +6,7 @@ Refused           CreditsSpent  SubscriptionInactive
 Unavailable       CloudBusy  CloudTrouble  SubmissionUnknown
 """
 
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import Forbidden, Refused, Unauthenticated, Unavailable
 
 KEY_VARIABLE = "COMFY_CLOUD_API_KEY"
@@ -71,7 +72,7 @@ class CloudBusy(Unavailable):
 
     def __init__(self, *, route: str, retry_after_s: float | None, said: str) -> None:
         self.retry_after_s = retry_after_s  # None: it does not say
-        when = "later" if retry_after_s is None else f"in {retry_after_s:.0f} s"
+        when = "later" if retry_after_s is None else f"in {seconds_text(retry_after_s)}"
         super().__init__(route=route, retry_after_s=retry_after_s, when=when, said=said)
 
 

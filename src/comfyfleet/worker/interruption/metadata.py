@@ -7,6 +7,7 @@ from typing import Self
 
 import httpx2
 
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import Unavailable
 from comfyfleet.kernel.exchanges import Kind, timed_exchange
 
@@ -74,7 +75,7 @@ class Metadata:
                         exchange.status = response.status_code
                         return response.status_code, await _bounded(response)
         except TimeoutError:
-            raise MetadataUnavailable(problem=f"no answer within {self._request_s:g} s") from None
+            raise MetadataUnavailable(problem=f"no answer within {seconds_text(self._request_s)}") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as problem:
             raise MetadataUnavailable(problem=type(problem).__name__) from None
 

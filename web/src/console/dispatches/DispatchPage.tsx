@@ -14,8 +14,9 @@ import { FormAction } from "../parts/Fields";
 import { Listing, type Column } from "@/parts/Listing";
 import { NotYet } from "@/parts/NotYet";
 import { asSentence } from "@/parts/sentences";
+import { secondsText } from "@/parts/times";
 import { Panel } from "../parts/Panel";
-import { endText, secondsText } from "../parts/numbers";
+import { endText } from "../parts/numbers";
 import { then, useFresh, useRead } from "../parts/reading";
 
 export function DispatchPage() {

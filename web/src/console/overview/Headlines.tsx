@@ -2,7 +2,8 @@
 import { SimpleGrid } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { OverviewView } from "@/client";
-import { numberText, percentText, secondsText } from "../parts/numbers";
+import { secondsText } from "@/parts/times";
+import { numberText, percentText } from "../parts/numbers";
 import { failuresOf } from "./failures";
 import { healthOf, takersOf, takersText, type Tone } from "./health";
 import classes from "./Headlines.module.css";

@@ -2,7 +2,8 @@ import { Anchor, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { TenantFiguresView, WorkflowFiguresView } from "@/client";
 import { Listing, type Column } from "@/parts/Listing";
-import { numberText, secondsText } from "../parts/numbers";
+import { secondsText } from "@/parts/times";
+import { numberText } from "../parts/numbers";
 
 const QUIET = (text: string) => <Text size="sm" className="quiet" py="md">{text}</Text>;
 

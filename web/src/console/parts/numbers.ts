@@ -7,15 +7,6 @@ const ORDINAL = new Intl.PluralRules("en", { type: "ordinal" });
 const ENDINGS: Partial<Record<Intl.LDMLPluralRule, string>> = { one: "st", two: "nd", few: "rd" };
 export const ordinalText = (place: number) => `${NUMBER.format(place)}${ENDINGS[ORDINAL.select(place)] ?? "th"}`;
 
-/** How long something lasts or lasted. */
-export function secondsText(seconds: number): string {
-  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 129_600) return `${Math.round(seconds / 3_600)} h`;
-  return `${Math.round(seconds / 86_400)} days`;
-}
-
 export function bytesText(bytes: number): string {
   const units = ["B", "KB", "MB", "GB"];
   let [size, unit] = [bytes, 0];

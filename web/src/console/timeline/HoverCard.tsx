@@ -1,7 +1,8 @@
+import { secondsText } from "@/parts/times";
 import type { Found } from "./blocks";
 import { endText } from "../parts/numbers";
 import classes from "./Timeline.module.css";
-import { clockText, durationText } from "./window";
+import { clockText } from "./window";
 
 const WIDE = 250;
 
@@ -13,7 +14,7 @@ export function HoverCard({ found, x, y, color }: { found: Found; x: number; y: 
       <dl className="numbers">
         <dt>Worker</dt><dd>{found.worker}</dd>
         <dt>{found.endMs === null ? "Since" : "From"}</dt><dd>{clockText(found.startMs, 0)}</dd>
-        {found.endMs !== null && <><dt>To</dt><dd>{clockText(found.endMs, 0)}</dd><dt>Took</dt><dd>{durationText(found.endMs - found.startMs)}</dd></>}
+        {found.endMs !== null && <><dt>To</dt><dd>{clockText(found.endMs, 0)}</dd><dt>Took</dt><dd>{secondsText((found.endMs - found.startMs) / 1000)}</dd></>}
         <dt>Outcome</dt><dd>{found.outcome === null ? "runs" : endText(found.outcome)}</dd>
       </dl>
     </div>

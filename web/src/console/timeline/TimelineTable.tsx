@@ -3,9 +3,10 @@ import { Accordion, Anchor } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { Listing, type Column } from "@/parts/Listing";
+import { secondsText } from "@/parts/times";
 import { endText, percentText } from "../parts/numbers";
 import type { Blocks, Found, Lane } from "./blocks";
-import { clockText, durationText, type Window } from "./window";
+import { clockText, type Window } from "./window";
 
 const SHOWN_MAX = 100;
 
@@ -21,7 +22,7 @@ const ATTEMPTS: Column<Found>[] = [
   { name: "Worker", cell: (row) => row.worker },
   { name: "Workflow", cell: (row) => row.workflow },
   { name: "From", end: true, cell: (row) => clockText(row.startMs, 0) },
-  { name: "Took", end: true, cell: (row) => (row.endMs === null ? "runs" : durationText(row.endMs - row.startMs)) },
+  { name: "Took", end: true, cell: (row) => (row.endMs === null ? "runs" : secondsText((row.endMs - row.startMs) / 1000)) },
   { name: "Outcome", cell: (row) => (row.outcome === null ? "runs" : endText(row.outcome)) },
 ];
 

@@ -53,11 +53,3 @@ export function clockText(ms: number, spanMs: number): string {
   const parts: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hour12: false };
   return new Date(ms).toLocaleTimeString("en-GB", spanMs < 600_000 ? { ...parts, second: "2-digit" } : parts);
 }
-
-export function durationText(ms: number): string {
-  const seconds = ms / 1000;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3_600).toFixed(1)} h`;
-}

@@ -7,7 +7,7 @@ import { EmptyState } from "@/parts/EmptyState";
 import { PageHead } from "@/parts/PageHead";
 import { StatusBadge } from "@/parts/StatusBadge";
 import { Listing, moreOf, type Column } from "@/parts/Listing";
-import { secondsText } from "../parts/numbers";
+import { secondsText } from "@/parts/times";
 import { usePages } from "../parts/reading";
 
 const COLUMNS: Column<WorkflowView>[] = [

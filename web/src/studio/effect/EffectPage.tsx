@@ -13,7 +13,7 @@ import { Media } from "@/parts/Media";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
 import { Tokens } from "@/parts/Tokens";
-import { durationText } from "@/parts/amounts";
+import { durationText } from "@/parts/times";
 import classes from "./EffectPage.module.css";
 import { OrderForm } from "./OrderForm";
 

@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { OfferView } from "@/client";
 import { Media } from "@/parts/Media";
 import { Tokens } from "@/parts/Tokens";
-import { durationText } from "@/parts/amounts";
+import { durationText } from "@/parts/times";
 import { takes } from "../effect/takes";
 import classes from "./EffectCard.module.css";
 

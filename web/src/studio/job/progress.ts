@@ -1,6 +1,6 @@
 /** What the bar shows. Real steps where a worker has told them; otherwise a guess that says that it is one. */
 import type { JobView, QueueView } from "@/client";
-import { durationText } from "@/parts/amounts";
+import { durationText } from "@/parts/times";
 import type { Running } from "./useJob";
 
 export type Bar = { percent: number; real: boolean; label: string; detail: string };

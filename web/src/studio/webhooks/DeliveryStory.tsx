@@ -10,6 +10,7 @@ import { tellDone } from "@/parts/ConfirmAction";
 import { NotYet } from "@/parts/NotYet";
 import { Problem } from "@/parts/Problem";
 import { StatusBadge } from "@/parts/StatusBadge";
+import { secondsText } from "@/parts/times";
 
 export function DeliveryStory({ deliveryId, close, changed }: { deliveryId: string | null; close: () => void; changed: () => void }) {
   return (
@@ -46,7 +47,7 @@ function Story({ deliveryId, changed }: { deliveryId: string; changed: () => voi
       {attempts.map((each) => (
         <Group key={each.number} justify="space-between" wrap="nowrap" align="start">
           <Text size="sm">{each.number}. {each.response_status !== null ? `answered ${each.response_status}` : (each.error ?? "no answer")}</Text>
-          <Text size="sm" className="quiet">{each.duration_ms} ms · <Ago at={each.created_at} /></Text>
+          <Text size="sm" className="quiet">{secondsText(each.duration_ms / 1000)} · <Ago at={each.created_at} /></Text>
         </Group>
       ))}
       <Title order={3} size="h4">{sending}</Title>
