@@ -37,7 +37,7 @@ from comfyfleet.storage.backends.local import LocalStore
 from comfyfleet.tenants import Postbox, Role, create_user, find_user
 from comfyfleet.tenants.credentials import LinkSigner, create_key
 from comfyfleet.tenants.model import SCOPES
-from comfyfleet.upkeep import Elsewhere, Upkeep, UpkeepRules, apply_settlements, loops_of
+from comfyfleet.upkeep import Elsewhere, Upkeep, UpkeepRules, apply_settlements, loops_of, own_loops
 
 OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
@@ -194,7 +194,7 @@ def build_options(settings: Settings) -> ApiOptions:
 def build_upkeep(house: House, settings: Settings) -> Upkeep | Elsewhere:
     """A replica that leaves upkeep to others calls them when there is something to do."""
     if not settings.upkeep:
-        elsewhere = Elsewhere(house.desk)
+        elsewhere = Elsewhere(house.desk, Upkeep(own_loops(house)))
         house.desk.on_finished = partial(elsewhere.wake, apply_settlements.NAME)
         return elsewhere
     rules = UpkeepRules(

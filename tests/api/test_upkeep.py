@@ -40,8 +40,9 @@ async def test_a_replica_can_leave_upkeep_to_others(house: House, settings: Sett
     off = settings.model_copy(update={"upkeep": False})
     app = build_app(house, ApiOptions(), upkeep=build_upkeep(house, off))
     async with app.router.lifespan_context(app):
-        assert upkeep_tasks() == []
+        assert upkeep_tasks() == ["upkeep tell_starts"], "nobody else knows what this process was told"
         app.state.upkeep.wake(relay_submissions.NAME, pool="main")
+    assert upkeep_tasks() == []
 
 
 async def test_each_pool_has_loops_of_its_own(house: House, settings: Settings) -> None:

@@ -4,6 +4,6 @@ from comfyfleet.upkeep import apply_settlements
 from comfyfleet.upkeep.elsewhere import Elsewhere
 from comfyfleet.upkeep.loop import Loop, Upkeep
 from comfyfleet.upkeep.rules import UpkeepRules
-from comfyfleet.upkeep.run import loops_of
+from comfyfleet.upkeep.run import loops_of, own_loops
 
-__all__ = ["Elsewhere", "Loop", "Upkeep", "UpkeepRules", "apply_settlements", "loops_of"]
+__all__ = ["Elsewhere", "Loop", "Upkeep", "UpkeepRules", "apply_settlements", "loops_of", "own_loops"]

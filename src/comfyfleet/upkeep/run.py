@@ -38,7 +38,7 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
         loop_of(fail_overdue, partial(fail_overdue.tick, house)),
         loop_of(explain_waiting, partial(explain_waiting.tick, house)),
         loop_of(retire_workers, partial(retire_workers.tick, house)),
-        loop_of(tell_starts, partial(tell_starts.tick, house)),
+        *own_loops(house),
         loop_of(forget_old, partial(forget_old.tick, house, rules=rules)),
         loop_of(checkpoint_audit, partial(checkpoint_audit.tick, house)),
         loop_of(verify_audit, partial(verify_audit.tick, house)),
@@ -48,6 +48,11 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
         if rules.mirror is not None:
             central.append(loop_of(mirror_candidates, Mirror(house, pool, rules.mirror).tick, pool))
     return central
+
+
+def own_loops(house: House) -> list[Loop]:
+    """Also where others do upkeep: which jobs began is known to the process that their workers told it."""
+    return [loop_of(tell_starts, partial(tell_starts.tick, house))]
 
 
 def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: UpkeepRules) -> list[Loop]:
