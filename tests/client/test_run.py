@@ -85,7 +85,8 @@ def test_a_job_is_watched_cancelled_and_tried_again(fleet: Fleet, client: Client
     with pytest.raises(StillRunning) as still:
         client.wait(job.id, wait_s=2, on_progress=told.append)
     assert (still.value.job_id, still.value.status) == (job.id, "queued")
-    assert InQueue(job.id, 1, False, None, "No worker that can run it is connected.") in told
+    nobody = "No worker that can run it is online; a job waits until one is back."
+    assert InQueue(job.id, 1, False, None, nobody) in told
     assert client.cancel(job.id).status == client.cancel(job.id).status == "cancelled"
     assert client.wallet().balance == before
     with pytest.raises(JobCancelled):
