@@ -1,8 +1,11 @@
-"""The naming rules of `promtool check metrics`, over a real exposition: no binary of 90 MB for a dozen rules."""
+"""The naming rules of Prometheus over a real exposition, for who has no promtool; and where promtool is."""
 
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -23,6 +26,15 @@ NOT_BASE_UNITS = (
 )
 RESERVED = {"job", "instance", "__name__"}
 HISTOGRAM_LABELS = {"le", "quantile"}
+
+
+def find_promtool() -> str:
+    """Where `tools/system-packages` has put it, or the system's. Without one the test is skipped, and says so."""
+    unpacked = Path(__file__).parents[1] / ".promtool" / "usr" / "bin" / "promtool"
+    found = str(unpacked) if unpacked.exists() else shutil.which("promtool")
+    if found is None:
+        pytest.skip("promtool is missing: run tools/system-packages, or install prometheus")
+    return found
 
 
 def problems_of(text: str) -> list[str]:

@@ -28,7 +28,22 @@ Counters belong to one process: add them over replicas. Gauges of the databases 
 HEAD = "| metric | type | labels | what it says |\n|---|---|---|---|"
 
 
+Row = tuple[str, str, tuple[str, ...], str]  # name, type, labels, help
+
+
 def page(house: House) -> str:
+    control_plane, worker = _both(house)
+    return "\n\n".join(
+        [INTRODUCTION, "## Control plane", _table(control_plane), "## Worker", _table(worker), _buckets()]
+    )
+
+
+def everything(house: House) -> list[Row]:
+    control_plane, worker = _both(house)
+    return [*control_plane, *worker]
+
+
+def _both(house: House) -> tuple[list[Row], list[Row]]:
     empty = QueueFigures({}, {}, {}, {}, 0, False)
     reader = GaugeReader(house)
     reader.central, reader.pools = Reading({}, empty, {}, {}, 0, 0), {"main": PoolReading(0.0, 0.0)}
@@ -36,28 +51,33 @@ def page(house: House) -> str:
     ControlPlaneCounters(counted, tenants_max=1)
     shared = (DiskCollector(dict[str, Path], dict[str, Path]), BuildCollector("0"))
     control_plane = [*_rows(_collectors(counted)), *_rows((GaugeCollector(reader), *shared))]
-    worker = _rows(_collectors(Telemetry().registry))
-    return "\n\n".join(
-        [INTRODUCTION, "## Control plane", _table(control_plane), "## Worker", _table(worker), _buckets()]
-    )
+    return control_plane, _rows(_collectors(Telemetry().registry))
 
 
 def _collectors(registry: CollectorRegistry) -> list[Collector]:
     return list(registry._collector_to_names)
 
 
-def _rows(collectors: Any) -> Iterator[tuple[str, str, str, str]]:
+def _rows(collectors: Any) -> list[Row]:
+    return list(_each_row(collectors))
+
+
+def _each_row(collectors: Any) -> Iterator[Row]:
     for collector in collectors:
         for metric in collector.collect():
             if metric.name.startswith("comfyfleet"):
                 name = metric.name + {"counter": "_total", "info": "_info"}.get(metric.type, "")
                 labels = getattr(collector, "_labelnames", None) or getattr(metric, "_labelnames", None) or ()
-                yield name, "gauge" if metric.type == "info" else metric.type, ", ".join(labels), metric.documentation
+                yield name, "gauge" if metric.type == "info" else metric.type, tuple(labels), metric.documentation
 
 
 def _table(rows: Any) -> str:
-    shown = (f"| `{name}` | {kind} | {f'`{labels}`' if labels else ''} | {text} |" for name, kind, labels, text in rows)
+    shown = (f"| `{name}` | {kind} | {_labels(labels)} | {text} |" for name, kind, labels, text in rows)
     return "\n".join([HEAD, *sorted(shown)])
+
+
+def _labels(labels: tuple[str, ...]) -> str:
+    return f"`{', '.join(labels)}`" if labels else ""
 
 
 def _buckets() -> str:

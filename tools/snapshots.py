@@ -39,7 +39,7 @@ from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.lifecycle import Lifecycle
 from comfyfleet.settings import PREFIX, Settings
 from comfyfleet.worker.options import WorkerSettings
-from tools import engine_nodes_page, metrics_page, protocol_page
+from tools import engine_nodes_page, metrics_page, observe_rules, protocol_page
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "comfyfleet"
@@ -86,6 +86,7 @@ def everything() -> Iterator[tuple[str, str]]:
     yield "docs/reference/schema.md", NOTICE + schema_page()
     yield "docs/reference/cli.md", NOTICE + cli_page()
     yield "docs/reference/http.md", NOTICE + http_page()
+    yield "deploy/observe/rules.yaml", observe_rules.page()
     yield "docs/reference/metrics.md", NOTICE + metrics_reference()
     yield "docs/reference/engine-nodes.md", NOTICE + engine_nodes_page.page()
     yield PROTOCOL, protocol_page.page(ROOT / PROTOCOL)

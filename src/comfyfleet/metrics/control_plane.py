@@ -54,6 +54,12 @@ class ControlPlaneCounters:
             ["loop"],
             registry=registry,
         )
+        self._interval = Gauge(
+            "comfyfleet_upkeep_interval_seconds",
+            "How often a loop of upkeep ticks at least.",
+            ["loop"],
+            registry=registry,
+        )
         self._webhooks = self._counter("webhook_deliveries_total", "Webhooks sent, by whether they arrived.", "outcome")
         self._webhook_delay = self._histogram(
             "webhook_delay_seconds", "Time from an event to its first delivery that arrived.", WAIT_S
@@ -108,6 +114,7 @@ class ControlPlaneCounters:
     def _loop_ticked(self, fact: facts.LoopTicked) -> None:
         loop = self._word(fact.loop)
         self._ticks.labels(loop, "failed" if fact.failed else "ok").inc()
+        self._interval.labels(loop).set(fact.every_s)
         if not fact.failed:
             self._last_success.labels(loop).set(fact.at_s)
 

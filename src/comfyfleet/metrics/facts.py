@@ -47,6 +47,7 @@ class LoopTicked(Struct, frozen=True):
     loop: str
     failed: bool
     at_s: float  # of the process's own clock, as Prometheus reads it
+    every_s: float
 
 
 class WebhookSent(Struct, frozen=True):

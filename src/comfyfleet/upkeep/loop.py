@@ -86,10 +86,10 @@ class Loop:
                 problem=str(problem),
                 exc_info=None if expected else problem,
             )
-            self.facts.note(LoopTicked(self.name, failed=True, at_s=time.time()))
+            self.facts.note(LoopTicked(self.name, failed=True, at_s=time.time(), every_s=self.every_s))
             return 0
         self.failures = 0
-        self.facts.note(LoopTicked(self.name, failed=False, at_s=time.time()))
+        self.facts.note(LoopTicked(self.name, failed=False, at_s=time.time(), every_s=self.every_s))
         return done
 
     def _pause_s(self, chance: float) -> float:

@@ -1,5 +1,6 @@
 """However many workers, tenants and workflows there are, Prometheus gets a bounded number of series."""
 
+import subprocess
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,7 +18,7 @@ from comfyfleet.kernel.ids import WorkflowId
 from comfyfleet.metrics import facts
 from comfyfleet.metrics.control_plane import RUN_S, WAIT_S, WORKFLOWS_MAX, ControlPlaneCounters
 from comfyfleet.metrics.names import NamedCollector
-from tests.metric_names import problems_of
+from tests.metric_names import find_promtool, problems_of
 
 WORKERS, TENANTS, WORKFLOWS, FLEETS = 10_000, 1_000, 500, 20
 OUTCOMES = ("completed", "cancelled", "out_of_memory", "infra")
@@ -107,8 +108,8 @@ def test_what_is_shown_follows_the_naming_rules_of_prometheus() -> None:
         facts.LeaseTaken(None, 1.0),
         facts.LeasesEnded("expired", 3),
         facts.AttemptEnded(None, "infra"),
-        facts.LoopTicked("expire_leases", failed=False, at_s=1.0),
-        facts.LoopTicked("expire_leases", failed=True, at_s=2.0),
+        facts.LoopTicked("expire_leases", failed=False, at_s=1.0, every_s=2.0),
+        facts.LoopTicked("expire_leases", failed=True, at_s=2.0, every_s=2.0),
         facts.WebhookSent(arrived=True, late_s=1.0),
         facts.WorkerCalled("poll", 200, 0.1),
         facts.ApiCalled("tenant", 503, 0.1),
@@ -119,6 +120,10 @@ def test_what_is_shown_follows_the_naming_rules_of_prometheus() -> None:
     registry.register(GaugeCollector(a_reader(reading)))
     text = generate_latest(registry).decode()
     assert problems_of(text) == []
+    checked = subprocess.run(
+        [find_promtool(), "check", "metrics"], input=text, capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
     assert len([line for line in text.splitlines() if line.startswith("# TYPE")]) > 20
     success = registry.get_sample_value("comfyfleet_upkeep_last_success_timestamp_seconds", {"loop": "expire_leases"})
     assert success == 1.0, "a tick that failed is no success"

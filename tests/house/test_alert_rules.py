@@ -1,0 +1,83 @@
+"""What we alert by names metrics and labels that exist, and each alert has a page that says what to do."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from comfyfleet.bootstrap import build_house
+from comfyfleet.settings import Settings
+from tests.metric_names import find_promtool
+from tools import metrics_page
+from tools.observe_rules import ALERTS
+
+ROOT = Path(__file__).parents[2]
+OBSERVE, RUNBOOKS = ROOT / "deploy" / "observe", ROOT / "docs" / "runbooks"
+METRIC = re.compile(r"(comfyfleet_[a-z_]+)(?:\{([^}]*)\})?")
+MATCHER = re.compile(r'([a-z_]+)\s*(?:=~|!~|!=|=)\s*"')
+GROUPED = re.compile(r"\bby \(([a-z_, ]*)\)")
+# A histogram's series; `instance` and `job` come from Prometheus.
+SUFFIXES = ("_bucket", "_count", "_sum")
+OF_PROMETHEUS = {"instance", "job", "le"}
+PAGES = [*sorted(RUNBOOKS.glob("*.md")), ROOT / "docs" / "how-to" / "watch-with-prometheus.md"]
+QUOTED = re.compile(r"`([^`]*comfyfleet_[^`]*)`")
+
+
+async def all_labels(home: Path) -> dict[str, set[str]]:
+    """Of every metric that the control plane or a worker has."""
+    house = build_house(Settings(home=home))
+    try:
+        return {name: set(labels) for name, _, labels, _ in metrics_page.everything(house)}
+    finally:
+        await house.close()
+
+
+def alerts() -> list[dict[str, Any]]:
+    groups = yaml.safe_load((OBSERVE / "rules.yaml").read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def unknown_in(expression: str, labels: dict[str, set[str]]) -> list[str]:
+    found, known = [], set(OF_PROMETHEUS)
+    for name, matchers in METRIC.findall(expression):
+        base = next((name.removesuffix(each) for each in SUFFIXES if name.removesuffix(each) in labels), name)
+        if base not in labels:
+            found.append(name)
+            continue
+        known |= labels[base]
+        found += [f"{name}{{{each}}}" for each in MATCHER.findall(matchers) if each not in labels[base] | OF_PROMETHEUS]
+    grouped = {each.strip() for group in GROUPED.findall(expression) for each in group.split(",")}
+    return found + sorted(grouped - known - {""})
+
+
+async def test_every_metric_and_label_that_rules_and_pages_name_exists(tmp_path: Path) -> None:
+    labels = await all_labels(tmp_path / "home")
+    assert len(labels) > 30
+    for rule in alerts():
+        assert unknown_in(rule["expr"], labels) == [], rule
+    for page in PAGES:
+        for expression in QUOTED.findall(page.read_text()):
+            assert unknown_in(expression, labels) == [], f"{page.name}: {expression}"
+    assert unknown_in('sum by (pool) (comfyfleet_jobs_total{fleet="a"}) + comfyfleet_nothing', labels) == [
+        "comfyfleet_jobs_total{fleet}",
+        "comfyfleet_nothing",
+        "pool",
+    ]
+
+
+def test_each_alert_has_a_runbook_and_a_test_and_no_runbook_is_left_over() -> None:
+    named = {each["alert"]: each["annotations"]["runbook_url"] for each in alerts() if "alert" in each}
+    assert named == {f"Comfyfleet{each}": f"docs/runbooks/{each}.md" for each in ALERTS}
+    assert {each.stem for each in RUNBOOKS.glob("*.md")} == set(ALERTS)
+    cases = yaml.safe_load((OBSERVE / "rules_test.yaml").read_text())["tests"]
+    fired = {each["alertname"] for case in cases for each in case["alert_rule_test"] if each["exp_alerts"]}
+    assert fired == set(named)
+
+
+def test_prometheus_takes_the_rules_and_they_fire_as_meant() -> None:
+    promtool = find_promtool()
+    for command in (["check", "rules", "rules.yaml"], ["test", "rules", "rules_test.yaml"]):
+        done = subprocess.run([promtool, *command], cwd=OBSERVE, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
