@@ -166,7 +166,8 @@ def home_of(caller: Caller) -> Home:
 
 def _require(caller: Caller, scope: Scope) -> None:
     if scope not in caller.scopes:
-        raise Forbidden(f"This needs the scope {scope.value!r}; the credential has {sorted(caller.scopes)}.")
+        has = ", ".join(sorted(caller.scopes)) or "none"
+        raise Forbidden(f"This needs the scope {scope.value!r}; the credential has: {has}.")
 
 
 async def is_still_valid(house: House, caller: Caller) -> bool:

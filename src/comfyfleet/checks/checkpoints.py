@@ -106,18 +106,14 @@ async def _look(house: House, pool: str, before: dict[str, Pin]) -> tuple[dict[s
     """The heads there, and the chains that have lost what was remembered of them. A dead pool has nothing to say."""
     try:
         heads = await read_heads(house, pool)
-        moved = {chain: pin for chain, pin in before.items() if not _same(heads.get(chain), pin)}
-        broken = moved.keys() - await still_hold(house, pool, moved) if moved else set()
+        # Also of chains that have not grown: the row may be gone while the head that names it stands.
+        broken = before.keys() - await still_hold(house, pool, before) if before else set()
     except DatabaseUnavailable:
         log.warning("audit.checkpoint_without", pool=pool or "central")
         return {}, set()
     for chain in sorted(broken):
         log.error("audit.chain_broken", pool=pool or "central", chain=chain, seq=before[chain].seq)
     return heads, broken
-
-
-def _same(head: Pin | None, pin: Pin) -> bool:
-    return head is not None and (head.seq, head.mac) == (pin.seq, pin.mac)
 
 
 async def _read(store: ObjectStore, key: ObjectKey, signer: ChainSigner) -> Checkpoint | None:

@@ -344,6 +344,19 @@ async def test_a_database_that_was_rolled_back_raises_one_alarm_and_is_watched_a
         assert await chain.fault() is None, "from here on, what it holds now is remembered"
 
 
+async def test_a_last_row_that_is_gone_raises_one_alarm_though_its_head_stands(chain: Chain) -> None:
+    """Nothing seems to have moved: only the row itself tells."""
+    await checkpoint_audit.tick(chain.house)
+    await chain.cut_after(ROWS - 1, with_head=False)
+    for _ in range(2):
+        await checkpoint_audit.tick(chain.house)
+    [alarm] = await alarms_of(chain)
+    assert (alarm.chain, alarm.seq) == (chain.name, ROWS)
+    await acknowledge_all(chain)
+    await checkpoint_audit.tick(chain.house)
+    assert await alarms_of(chain) == []
+
+
 async def test_a_changed_row_raises_an_alarm_once_also_after_it_was_acknowledged(chain: Chain) -> None:
     assert await verify_audit.tick(chain.house) == 0
     await chain.attacker.run(f"UPDATE {chain.log} SET detail = '{{}}' WHERE seq = 4")
