@@ -52,12 +52,13 @@ screenshots: web ## take the pictures of the README anew
 lock: $(READY) ## resolve dependencies anew: for development, and the same versions for production
 	@tools/lock --upgrade
 
-bench: web ## measure: NAME=dispatch, comfy, jobs, worker, pipelines or web; ARGS="--quick" or "--json"
+bench: web ## measure: NAME=dispatch, comfy, jobs, worker, pipelines, scaling or web; ARGS="--quick" or "--json"
 	@$(BIN)/python -m bench.$(or $(NAME),dispatch) $(ARGS)
 
 soak: web ## the full counts of property, fuzz and chaos tests (hours)
 	HYPOTHESIS_PROFILE=soak FUZZ_EXAMPLES=2000 UPLOAD_TEST_BYTES=2147483648 \
 	  CHAOS_JOBS=10000 CHAOS_WORKERS=50 CHAOS_KILLS=120 \
+	  DAY_SCALE=1 DAY_HOURS=24 \
 	  PIPELINE_CANDIDATES=1000 PIPELINE_KILLS=100 PIPELINE_WORKERS=20 \
 	  FLEET_JOBS=2000 FLEET_WORKERS=6 FLEET_MINUTES=30 FLEET_BLOWS=300 FLEET_LEASE_S=20 FLEET_PROGRESS=1 \
 	  $(BIN)/pytest --timeout 7200 tests $(ARGS)

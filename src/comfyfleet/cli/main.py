@@ -126,6 +126,25 @@ def simulate(
     run_simulation(plan, control_plane=control_plane, as_json=as_json)
 
 
+@app.command("simulate-day")
+def simulate_day(
+    day: Annotated[str, typer.Option(help="big (many GPUs, models, Spot), consumer or sparse.")] = "big",
+    scale: Annotated[float, typer.Option(help="Part of 10,000 GPUs, for the big day.")] = 0.01,
+    hours: Annotated[float, typer.Option(min=0.1, max=168, help="How much of the day.")] = 24.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same day.")] = 1,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policy", help="comfyfleet, target-tracking or keda; repeatable. Default: all."),
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML page with plots to this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate a day of a fleet in virtual time: GPU-hours, dollars, waits, fairness, ours beside other policies."""
+    from comfyfleet.cli.simulate_day import run_day
+
+    run_day(day, scale=scale, hours=hours, seed=seed, policies=policies or [], report=report, as_json=as_json)
+
+
 @app.command("worker")
 def worker(
     control_plane_url: Annotated[

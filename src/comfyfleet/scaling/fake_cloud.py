@@ -110,6 +110,8 @@ class FakeCloud:
                 continue
             self.now_s = due_s
             if kind is CloudEventKind.BOOTED:
+                if run.machine.state is CloudState.STOPPING:
+                    continue  # its worker reads the notice before it registers
                 run.machine = run.machine._replace(state=CloudState.RUNNING)
             elif kind is CloudEventKind.NOTICE:
                 if run.machine.state is CloudState.STOPPING:

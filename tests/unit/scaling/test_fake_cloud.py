@@ -65,6 +65,13 @@ def test_a_storm_gives_notice_and_then_takes() -> None:
     assert len(cloud.describe()) == 5
 
 
+def test_a_machine_that_is_taken_while_it_starts_never_boots() -> None:
+    cloud = FakeCloud(CloudHabits(start_median_s=60.0, start_sigma=0.0))
+    cloud.launch(request(1), "t")
+    cloud.take(SPOT, 1.0)
+    assert [event.kind for event in cloud.advance(1_000.0)] == [CloudEventKind.NOTICE, CloudEventKind.GONE]
+
+
 def test_as_an_adapter_it_follows_the_clock_it_is_given() -> None:
     now_s = [0.0]
     machines = FakeMachines(FakeCloud(CloudHabits(start_median_s=10.0, start_sigma=0.0)), lambda: now_s[0])

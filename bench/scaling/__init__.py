@@ -1,0 +1,1 @@
+"""Scaling policies side by side, in virtual time."""
