@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
-EVERY_S = 2.0
+EVERY_S = 5.0
 OPENMETRICS = {"Accept": "application/openmetrics-text; version=1.0.0"}
 
 
