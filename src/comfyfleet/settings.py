@@ -223,9 +223,13 @@ class Settings(BaseSettings):
         description="Failures of a workflow on a worker before that; fewer change nothing. A fault of the server itself"
         " blocks at once.",
     )
-    max_fleet_workers: int = Field(50, ge=1, description="Live workers a fleet may have.")
+    max_fleet_workers: int = Field(
+        50, ge=1, description="Live workers a fleet may have that has no maximum of its own."
+    )
     max_workers_without_fleet: int = Field(50, ge=1, description="Live workers that belong to no fleet, in all.")
-    registrations_per_minute: int = Field(10, ge=1, description="Worker registrations per address; then 429.")
+    registrations_per_minute: int = Field(
+        10, ge=1, description="Worker registrations with a wrong secret per address; then 429."
+    )
     approve_workers: bool = Field(True, description="Workers may work as soon as they are registered.")
     validate_asg_instance: bool = Field(
         False, description="Ask AWS whether a worker named `i-…` is in an Auto Scaling group. Needs the `s3` extra."

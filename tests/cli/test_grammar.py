@@ -29,7 +29,7 @@ VERBS = {
     *("activate", "deactivate", "enable", "disable", "publish", "unpublish", "suspend", "resume", "limit", "credit"),
     *("approve", "drain", "undrain", "revoke", "retire", "rotate", "assign", "unassign", "clear", "replay", "verify"),
     *("run", "watch", "cancel", "retry", "download", "start", "pause", "stop", "reopen", "vote", "reject"),
-    *("upgrade", "check", "forget", "inspect", "doctor", "pipeline", "acknowledge", "import"),
+    *("upgrade", "scale", "check", "forget", "inspect", "doctor", "pipeline", "acknowledge", "import"),
 }
 WRITTEN = [
     *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"),

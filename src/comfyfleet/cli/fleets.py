@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from comfyfleet.cli.acting import record
+from comfyfleet.cli.fleet_scaling import resume_launches, scale, show_scaling
 from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, plain, print_json, print_one
 from comfyfleet.cli.running import in_house
@@ -148,6 +149,11 @@ def set_scaling(
     made = in_house(work)
     verb = "scales" if from_zero else "does not scale"
     print_one(made, as_json=as_json, sentence=f"Fleet {full_name(made)} {verb} from zero.")
+
+
+app.command("scale")(scale)
+app.command("show-scaling")(show_scaling)
+app.command("resume-launches")(resume_launches)
 
 
 @app.command("show-command")

@@ -34,7 +34,7 @@ GROUPS = {
     "fleets": Group(
         "fleets",
         "Fleets: groups of workers, and the workflows they may run.",
-        {"command": "show-command", "scaling": "set-scaling"},
+        {"command": "show-command", "scaling": "show-scaling"},
     ),
     "fleet-secrets": Group(
         "fleet_secrets",

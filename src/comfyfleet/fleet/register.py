@@ -137,10 +137,22 @@ async def _require_room(tx: ControlTx, new: NewWorker, fleet: Fleet | None, rule
         await tx.one(sql.lock_fleet(fleet_id))
     else:
         await take_turns(tx, [WITHOUT_FLEET])
-    counted = await tx.one(sql.live_workers(fleet_id, but=new.worker_id, stale_s=rules.stale_worker_s))
     most = rules.max_fleet_workers if fleet is not None else rules.max_workers_without_fleet
+    scales = await tx.maybe(sql.scaling_limit(fleet_id, machine_id=new.worker_id)) if fleet_id is not None else None
+    if scales is not None and scales.machine_id is not None:
+        _require_kept(scales, new)
+        return  # what was launched has its place already
+    if scales is not None:
+        most = scales.max_workers
+    counted = await tx.one(sql.live_workers(fleet_id, but=new.worker_id, stale_s=rules.stale_worker_s))
     if counted.live >= most:
         raise LimitReached(retry_after_s=RETRY_AFTER_S)
+
+
+def _require_kept(machine: Any, new: NewWorker) -> None:
+    """A machine that is being ended must take no job any more."""
+    if machine.end_asked_at is not None:
+        raise Forbidden(f"Machine {new.worker_id!r} is being ended ({machine.end_reason}): no worker of it registers.")
 
 
 async def _insert(tx: ControlTx, coming: _Coming) -> Any | None:

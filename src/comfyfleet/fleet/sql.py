@@ -12,6 +12,8 @@ from comfyfleet.db.tables import (
     comfyui_fleets,
     comfyui_workers,
     comfyui_workflow_fleets,
+    fleet_machines,
+    fleet_scaling,
     fleet_secrets,
     worker_workflows,
     workflows,
@@ -116,6 +118,17 @@ def live_workers(fleet_id: FleetId | None, *, but: str, stale_s: float) -> sa.Se
         w.c.worker_id != but,
         w.c.status.in_(LIVE),
         w.c.last_seen_at > seconds_from_now(-stale_s),
+    )
+
+
+def scaling_limit(fleet_id: FleetId, *, machine_id: str) -> sa.Select[Any]:
+    """Of a fleet that scales: how many workers it may have, and the machine of that name, if it was launched."""
+    s, m = fleet_scaling, fleet_machines
+    launched = sa.and_(m.c.fleet_id == s.c.fleet_id, m.c.machine_id == machine_id)
+    return (
+        sa.select(s.c.max_workers, m.c.machine_id, m.c.end_asked_at, m.c.end_reason)
+        .outerjoin(m, launched)
+        .where(s.c.fleet_id == fleet_id)
     )
 
 

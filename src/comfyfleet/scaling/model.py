@@ -219,10 +219,13 @@ class Hold(StrEnum):
     BUDGET = "budget"
     MAXIMUM = "maximum"
     GROWTH = "growth"  # at most twice as many a tick
+    PROVIDER = "provider"  # it does not answer, or its answer makes no sense
 
 
 # Those that an operator should hear of.
-ALERTING_HOLDS = frozenset({Hold.STALE_INPUTS, Hold.BAD_INPUTS, Hold.NOT_REGISTERING, Hold.NO_CAPACITY, Hold.BUDGET})
+ALERTING_HOLDS = frozenset(
+    {Hold.STALE_INPUTS, Hold.BAD_INPUTS, Hold.NOT_REGISTERING, Hold.NO_CAPACITY, Hold.BUDGET, Hold.PROVIDER}
+)
 
 
 @dataclass(frozen=True, slots=True)

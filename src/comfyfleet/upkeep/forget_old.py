@@ -1,6 +1,6 @@
 """Retention: what ended long ago, what workers did long ago, and workers that are long gone."""
 
-from comfyfleet import dispatch, fleet, jobs, webhooks
+from comfyfleet import dispatch, fleet, jobs, machines, webhooks
 from comfyfleet.dispatch import retention
 from comfyfleet.house import House
 from comfyfleet.upkeep import sql
@@ -23,6 +23,8 @@ async def tick(house: House, *, rules: UpkeepRules) -> int:
         await dispatch.forget_workerless_blocks(tx)
     async with house.control_tx() as tx:
         await fleet.forget_lists(tx)
+    async with house.control_tx() as tx:
+        await machines.forget_old_decisions(tx, age_s=rules.retention_s)
     return max(ended, events, gone)
 
 

@@ -30,11 +30,15 @@ class Sender:
 
     house: House
     pool: str
+    on_queued: Callable[[], None] | None = None
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def tick(self) -> int:
         async with self._turn:
-            return await tick(self.house, self.pool)
+            sent = await tick(self.house, self.pool)
+        if sent and self.on_queued is not None:
+            self.on_queued()
+        return sent
 
     async def send_now(self, begun: Sequence[Submission], otherwise: Callable[[], None]) -> None:
         """By whoever has just begun them, and need not read them again. What cannot be sent now is left to the loop."""
@@ -42,6 +46,8 @@ class Sender:
             async with self._turn:
                 if await _enqueue(self.house, self.pool, begun):
                     await _mark(self.house, self.pool, begun)
+                    if self.on_queued is not None:
+                        self.on_queued()
                     return
         except Exception as problem:
             # The outbox has them: the loop tries again, and tells if it is more than an outage.

@@ -1,6 +1,7 @@
 """Which loops a process runs: some for the central database, some for each pool, so that no pool waits for another."""
 
 import random
+from collections.abc import Callable
 from functools import partial
 
 from comfyfleet.house import House
@@ -20,6 +21,7 @@ from comfyfleet.upkeep import (
     mirror_candidates,
     promote_delayed,
     retire_workers,
+    scale_fleets,
     tell_starts,
     verify_audit,
 )
@@ -28,6 +30,7 @@ from comfyfleet.upkeep.loop import Loop, loop_of
 from comfyfleet.upkeep.mirror_candidates import Mirror
 from comfyfleet.upkeep.rules import UpkeepRules
 from comfyfleet.upkeep.run_loops import RunLoops
+from comfyfleet.upkeep.scale_fleets import FleetScaler
 
 
 def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
@@ -43,8 +46,13 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
         loop_of(checkpoint_audit, partial(checkpoint_audit.tick, house)),
         loop_of(verify_audit, partial(verify_audit.tick, house)),
     ]
+    scaler = FleetScaler(house)
+    scaling = loop_of(scale_fleets, scaler.tick)
+    scaling.close = scaler.close
+    central.append(scaling)
+    queued = partial(scaler.queued, scaling.wake_soon)
     for pool in house.pools:
-        central += _loops_of_pool(house, pool, chance=chance, rules=rules)
+        central += _loops_of_pool(house, pool, chance=chance, rules=rules, on_queued=queued)
         if rules.mirror is not None:
             central.append(loop_of(mirror_candidates, Mirror(house, pool, rules.mirror).tick, pool))
     return central
@@ -55,11 +63,13 @@ def own_loops(house: House) -> list[Loop]:
     return [loop_of(tell_starts, partial(tell_starts.tick, house))]
 
 
-def _loops_of_pool(house: House, pool: str, *, chance: random.Random, rules: UpkeepRules) -> list[Loop]:
+def _loops_of_pool(
+    house: House, pool: str, *, chance: random.Random, rules: UpkeepRules, on_queued: Callable[[], None]
+) -> list[Loop]:
     webhooks = _webhooks(house, pool, chance=chance, rules=rules)
     sent = partial(forget_old.tick_pool, house, pool, rules=rules)
     return [
-        *RunLoops(house, pool, chance=chance, webhooks=webhooks).all,
+        *RunLoops(house, pool, chance=chance, webhooks=webhooks, on_queued=on_queued).all,
         loop_of(collect_uploads, partial(collect_uploads.tick, house, pool), pool),
         webhooks,
         loop_of(collect_outputs, partial(collect_outputs.tick, house, pool), pool),

@@ -1,7 +1,7 @@
 """The loops of one pool that carry jobs and runs on, and how they call each other."""
 
 import random
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import pairwise
 
@@ -26,9 +26,18 @@ from comfyfleet.upkeep.score_candidates import Scoring
 class RunLoops:
     """A job has ended → its run goes on → what it begins is sent; and what it made is scored and drawn."""
 
-    def __init__(self, house: House, pool: str, *, chance: random.Random, webhooks: Loop) -> None:
+    def __init__(
+        self,
+        house: House,
+        pool: str,
+        *,
+        chance: random.Random,
+        webhooks: Loop,
+        on_queued: Callable[[], None] | None = None,
+    ) -> None:
         self._webhooks = webhooks
-        self._sender, self._scoring, self._drawing = Sender(house, pool), Scoring(house, pool), Drawing(house, pool)
+        self._sender = Sender(house, pool, on_queued)
+        self._scoring, self._drawing = Scoring(house, pool), Drawing(house, pool)
         self._relay = loop_of(relay_submissions, self._sender.tick, pool)
         self._scores = loop_of(score_candidates, self._scoring.tick, pool)
         self._thumbs = loop_of(draw_thumbs, self._drawing.tick, pool)

@@ -18,6 +18,7 @@ from comfyfleet.kernel.errors import (
     Forbidden,
     InvalidInput,
     LeasesOpen,
+    Unauthenticated,
     WorkerNameElsewhere,
     WorkerNameHeld,
 )
@@ -30,10 +31,7 @@ log = structlog.get_logger()
 
 async def register(call: Call) -> wire.Registered:
     """By fleet secret. The same name again takes over: one request, and a crashed worker is back at work."""
-    rules = call.house.fleet_rules
-    await call.limits.spend(rules.registrations_per_minute, "register", call.address)
-    async with call.house.control_tx(read_only=True) as tx:
-        await _secret(tx, call)
+    await _require_secret(call)
     said = call.read(wire.Register)
     checked = await _require_instance(call, said.worker_id)
     async with call.house.control_tx() as tx:
@@ -82,6 +80,16 @@ async def _require_instance(call: Call, worker_id: str) -> str:
     if known is False:
         raise Forbidden(f"Instance {worker_id!r} is in no Auto Scaling group of this account.")
     return "skipped" if known is None else "passed"
+
+
+async def _require_secret(call: Call) -> None:
+    """Guesses are counted by address; a fleet behind one address that comes up at once is not."""
+    async with call.house.control_tx(read_only=True) as tx:
+        try:
+            await _secret(tx, call)
+        except Unauthenticated:
+            await call.limits.spend(call.house.fleet_rules.registrations_per_minute, "register", call.address)
+            raise
 
 
 async def _secret(tx: ControlTx, call: Call) -> FleetSecret:

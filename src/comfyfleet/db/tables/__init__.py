@@ -42,6 +42,7 @@ from comfyfleet.db.tables.pipelines import (
     run_jobs,
     votes,
 )
+from comfyfleet.db.tables.scaling import fleet_decisions, fleet_launches, fleet_machines, fleet_scaling
 from comfyfleet.db.tables.storage import files
 from comfyfleet.db.tables.tenants import api_keys, one_time_links, tenants, users, web_sessions
 from comfyfleet.db.tables.videos import videos
@@ -69,7 +70,11 @@ __all__ = [
     "failover_blocks",
     "fair_shares",
     "files",
+    "fleet_decisions",
     "fleet_inventories",
+    "fleet_launches",
+    "fleet_machines",
+    "fleet_scaling",
     "fleet_secrets",
     "job_files",
     "lanes",

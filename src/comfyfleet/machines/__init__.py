@@ -1,0 +1,59 @@
+"""Fleets that scale: their settings, what is known of them, what was decided, and the machines that run for them."""
+
+from comfyfleet.machines.adapters import build_adapter
+from comfyfleet.machines.ask import end_machines, launch_machines, list_machines
+from comfyfleet.machines.choose import choose
+from comfyfleet.machines.configure import (
+    find_fleet_scaling,
+    get_fleet_scaling,
+    resume_fleet_launches,
+    set_fleet_scaling,
+    stop_fleet_scaling,
+)
+from comfyfleet.machines.look import look
+from comfyfleet.machines.model import AdapterProblem, DecisionRow, FleetScaling, MachinesRun, OpenLaunch, Seen
+from comfyfleet.machines.note import ask_ends, drain_worker, note_answer, note_decision, open_launches
+from comfyfleet.machines.show import ScalingReport, list_decisions, make_report, show_scaling
+from comfyfleet.machines.turns import (
+    any_empty_fleet,
+    due_fleets,
+    forget_old_decisions,
+    last_refusal,
+    note_problem,
+    release_fleet,
+)
+
+__all__ = [
+    "AdapterProblem",
+    "DecisionRow",
+    "FleetScaling",
+    "MachinesRun",
+    "OpenLaunch",
+    "ScalingReport",
+    "Seen",
+    "any_empty_fleet",
+    "ask_ends",
+    "build_adapter",
+    "choose",
+    "drain_worker",
+    "due_fleets",
+    "end_machines",
+    "find_fleet_scaling",
+    "forget_old_decisions",
+    "get_fleet_scaling",
+    "last_refusal",
+    "launch_machines",
+    "list_decisions",
+    "list_machines",
+    "look",
+    "make_report",
+    "note_answer",
+    "note_decision",
+    "note_problem",
+    "open_launches",
+    "release_fleet",
+    "resume_fleet_launches",
+    "set_fleet_scaling",
+    "show_scaling",
+    "stop_fleet_scaling",
+]

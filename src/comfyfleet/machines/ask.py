@@ -1,0 +1,72 @@
+"""A provider is asked: within a time, and what it answers is checked. Never while a transaction is open."""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar
+
+from comfyfleet.kernel.errors import FleetError
+from comfyfleet.machines.model import AdapterProblem
+from comfyfleet.scaling import CloudMachine, LaunchAnswer, LaunchError, LaunchProblem, LaunchRequest, Machines
+
+# Beyond any adapter's own limit: for one that hangs all the same.
+ANSWERS_WITHIN_S = 330.0
+ID_CHARS_MAX = 128
+MACHINES_MAX = 100_000
+T = TypeVar("T")
+
+
+async def list_machines(adapter: Machines, name: str) -> list[CloudMachine]:
+    """Raises AdapterProblem."""
+    listed = await _answer(adapter.describe(), name, "describe")
+    if len(listed) > MACHINES_MAX:
+        raise AdapterProblem(name, f"lists {len(listed)} machines, at most {MACHINES_MAX} are read")
+    _check_ids([each.id for each in listed], name)
+    for each in listed:
+        if not math.isfinite(each.launched_at_s):
+            raise AdapterProblem(name, f"machine {each.id!r} was launched at {each.launched_at_s}, which is no time")
+    return list(listed)
+
+
+async def launch_machines(adapter: Machines, name: str, request: LaunchRequest, token: str) -> LaunchAnswer:
+    """An answer that makes no sense is no answer: machines may run, and the same token asks for them again."""
+    try:
+        answer = await _answer(adapter.launch(request, token), name, "launch")
+        _check_ids(answer.ids, name)
+        if len(answer.ids) > request.number:
+            raise AdapterProblem(name, f"launched {len(answer.ids)} machines where {request.number} were asked for")
+    except AdapterProblem as problem:
+        return LaunchAnswer((), (LaunchError(LaunchProblem.UNREACHABLE, problem.message, request.number),))
+    missing = request.number - len(answer.ids)
+    if missing and not answer.errors:
+        text = f"{name}: launched {len(answer.ids)} of {request.number} machines, and did not say why"
+        return LaunchAnswer(answer.ids, (LaunchError(LaunchProblem.CAPACITY, text, missing),))
+    return answer
+
+
+async def end_machines(adapter: Machines, name: str, ids: Sequence[str]) -> None:
+    """Raises AdapterProblem."""
+    await _answer(adapter.terminate(ids), name, "terminate")
+
+
+async def _answer(asked: Awaitable[T], name: str, what: str) -> T:
+    try:
+        async with asyncio.timeout(ANSWERS_WITHIN_S):
+            return await asked
+    except TimeoutError:
+        raise AdapterProblem(name, f"gave no answer to {what} within {ANSWERS_WITHIN_S:g} s") from None
+    except AdapterProblem:
+        raise
+    except FleetError as problem:
+        raise AdapterProblem(name, problem.message) from None
+    except Exception as problem:  # whatever a provider's library raises, the fleet is held and not the loop
+        raise AdapterProblem(name, f"failed at {what}: {type(problem).__name__}: {problem}") from None
+
+
+def _check_ids(ids: Sequence[str], name: str) -> None:
+    if len(set(ids)) < len(ids):
+        twice = next(each for each in ids if list(ids).count(each) > 1)
+        raise AdapterProblem(name, f"names machine {twice!r} twice")
+    for each in ids:
+        if not each or len(each) > ID_CHARS_MAX or not each.isprintable():
+            raise AdapterProblem(name, f"names a machine {each[:ID_CHARS_MAX]!r}; use 1 to {ID_CHARS_MAX} characters")
