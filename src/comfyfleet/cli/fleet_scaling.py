@@ -232,5 +232,5 @@ def _report(report: ScalingReport) -> dict[str, Any]:
         "expected_wait_seconds": report.expected_wait_seconds,
         "reason": report.reason,
         "text": report.text,
-        "at": report.at,
+        "at": report.at.isoformat().replace("+00:00", "Z") if report.at is not None else None,
     }

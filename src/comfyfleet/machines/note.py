@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from comfyfleet import fleet
 from comfyfleet.db import ControlTx
@@ -51,7 +52,7 @@ async def note_decision(
         return False
     await _note_machines(tx, fleet_id, seen)
     decision_id = id_at(seen.at)
-    row = {
+    row: dict[str, Any] = {
         "id": decision_id,
         "fleet_id": fleet_id,
         "decided_at": seen.at,
@@ -65,7 +66,8 @@ async def note_decision(
         "waiting": seen.inputs.waiting,
         "arrived_gpu_s": seen.arrived_gpu_s,
     }
-    await tx.run(sql.insert_decision({**row, "is_change": await _is_change(tx, fleet_id, decision)}))
+    row["is_change"] = await _is_change(tx, fleet_id, decision)
+    await tx.run(sql.insert_decision(), **_given(row))
     for ordinal, each in enumerate(decision.launches):
         launch = {
             "decision_id": decision_id,
@@ -77,8 +79,13 @@ async def note_decision(
             "zone": each.zone,
             "machines": each.number,
         }
-        await tx.run(sql.insert_launch(launch))
+        await tx.run(sql.insert_launch(), **_given(launch))
     return True
+
+
+def _given(row: dict[str, Any]) -> dict[str, Any]:
+    """As the statements take it."""
+    return {f"new_{name}": value for name, value in row.items()}
 
 
 async def _is_change(tx: ControlTx, fleet_id: FleetId, decision: ScalingDecision) -> bool:
@@ -116,7 +123,7 @@ async def _add(
         "zone": zone,
         "launched_at": launched_at,
     }
-    await tx.run(sql.keep_machine(row))
+    await tx.run(sql.keep_machine(), **_given(row))
 
 
 async def _sign_off(tx: ControlTx, fleet_id: FleetId, machine_id: str) -> None:

@@ -37,6 +37,11 @@ def time_now() -> sa.Select[Any]:
     return sa.select(now().label("at"))
 
 
+def _given(table: sa.Table) -> dict[str, Any]:
+    """Each column by a parameter: `new_` and its name."""
+    return {each.name: sa.bindparam(f"new_{each.name}", type_=each.type) for each in table.c}
+
+
 # ── settings ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -261,8 +266,8 @@ def change_state(fleet_id: FleetId, *, generation: int, state: str) -> sa.Update
     )
 
 
-def insert_decision(values: dict[str, Any]) -> sa.Insert:
-    return sa.insert(e).values(**values)
+def insert_decision() -> sa.Insert:
+    return sa.insert(e).values(_given(e))
 
 
 def latest_decisions(fleet_id: FleetId, *, rows: int) -> sa.Select[Any]:
@@ -300,8 +305,8 @@ def forget_machines(*, age_s: float) -> sa.Delete:
 # ── launches ────────────────────────────────────────────────────────────────────────────────
 
 
-def insert_launch(values: dict[str, Any]) -> sa.Insert:
-    return sa.insert(n).values(asked_at=now(), **values)
+def insert_launch() -> sa.Insert:
+    return sa.insert(n).values({**_given(n), "asked_at": now(), "answered_at": None, "launched": None, "problem": None})
 
 
 def open_launches(fleet_id: FleetId) -> sa.Select[Any]:
@@ -333,9 +338,10 @@ def last_launch_problem(fleet_id: FleetId, *, age_s: float) -> sa.Select[Any]:
 # ── machines ────────────────────────────────────────────────────────────────────────────────
 
 
-def keep_machine(values: dict[str, Any]) -> sa.Insert:
+def keep_machine() -> sa.Insert:
     """Once. One that was missing from the provider's list for a while, and is listed again, runs again."""
-    insert = postgresql.insert(m).values(**values)
+    unknown = dict.fromkeys(["start_s", "end_asked_at", "end_reason", "ended_at"])
+    insert = postgresql.insert(m).values({**_given(m), **unknown})
     return insert.on_conflict_do_update(index_elements=[m.c.fleet_id, m.c.machine_id], set_={"ended_at": None})
 
 

@@ -81,7 +81,7 @@ async def test_registrations_are_counted_by_address(yard: Yard) -> None:
     limit, right = yard.house.fleet_rules.registrations_per_minute, yard.secret
     for number in range(limit + 2):
         await yard.register(f"i-{number}")
-    yard.secret = "cfs_guessed"  # noqa: S105 a wrong one
+    yard.secret = "cfs_guessed"
     for _ in range(limit):
         await yard.register("i-more", status=401)
     assert (await yard.register("i-more", status=429)).registered["code"] == "rate_limited"

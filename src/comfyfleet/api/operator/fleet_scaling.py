@@ -21,7 +21,7 @@ Stage = Annotated[str, Path(pattern=NAME)]
 HISTORY_S_MAX = 30 * 86_400.0
 
 
-class OfferBody(Body):
+class MarketOfferBody(Body):
     """`price`: dollars an hour."""
 
     market: Market
@@ -34,7 +34,7 @@ class MachineClassBody(Body):
     name: Annotated[str, Field(max_length=100)]
     speed: float = 1.0
     memory_gb: float | None = None
-    offers: Annotated[list[OfferBody], Field(max_length=2)]
+    offers: Annotated[list[MarketOfferBody], Field(max_length=2)]
     zones: Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(max_length=100)] = ("",)
 
 
@@ -56,7 +56,7 @@ class ScalingSettingsBody(Body):
         return ScalingSettings(**said, classes=tuple(_class(each) for each in self.classes))
 
 
-class OfferView(View):
+class MarketOfferView(View):
     market: Market
     price: float | None
 
@@ -65,7 +65,7 @@ class MachineClassView(View):
     name: str
     speed: float
     memory_gb: float | None
-    offers: list[OfferView]
+    offers: list[MarketOfferView]
     zones: list[str]
 
 

@@ -1,0 +1,6 @@
+UPDATE fleet_machines
+SET end_asked_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)), end_reason=%(end_reason)s::VARCHAR
+WHERE fleet_machines.fleet_id = %(fleet_id_1)s::UUID
+AND fleet_machines.machine_id = %(machine_id_1)s::VARCHAR
+AND fleet_machines.end_asked_at IS NULL
+RETURNING fleet_machines.machine_id

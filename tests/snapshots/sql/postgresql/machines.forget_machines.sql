@@ -1,0 +1,3 @@
+DELETE
+FROM fleet_machines
+WHERE fleet_machines.ended_at < (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))

@@ -1,0 +1,2 @@
+INSERT INTO fleet_decisions (id, fleet_id, decided_at, inputs, decision, reason, desired, ready, starting, draining, waiting, arrived_gpu_s, is_change)
+VALUES (%(new_id)s::UUID, %(new_fleet_id)s::UUID, %(new_decided_at)s::TIMESTAMP WITH TIME ZONE, %(new_inputs)s::VARCHAR, %(new_decision)s::VARCHAR, %(new_reason)s::VARCHAR, %(new_desired)s::INTEGER, %(new_ready)s::INTEGER, %(new_starting)s::INTEGER, %(new_draining)s::INTEGER, %(new_waiting)s::INTEGER, %(new_arrived_gpu_s)s, %(new_is_change)s)

@@ -1,0 +1,2 @@
+INSERT INTO fleet_launches (decision_id, ordinal, fleet_id, token, machine_class, market, zone, machines, asked_at, answered_at, launched, problem)
+VALUES (%(new_decision_id)s::UUID, %(new_ordinal)s::INTEGER, %(new_fleet_id)s::UUID, %(new_token)s::VARCHAR, %(new_machine_class)s::VARCHAR, %(new_market)s::VARCHAR, %(new_zone)s::VARCHAR, %(new_machines)s::INTEGER, (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)), %(answered_at)s::TIMESTAMP WITH TIME ZONE, %(launched)s::INTEGER, %(problem)s::VARCHAR)

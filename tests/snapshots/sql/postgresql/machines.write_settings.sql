@@ -1,0 +1,5 @@
+INSERT INTO fleet_scaling (fleet_id, settings, max_workers, adapter, adapter_settings, state, generation, is_empty, updated_at)
+VALUES (%(fleet_id)s::UUID, %(settings)s::VARCHAR, %(max_workers)s::INTEGER, %(adapter)s::VARCHAR, %(adapter_settings)s::VARCHAR, %(state)s::VARCHAR, %(generation)s::BIGINT, %(is_empty)s, (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)))
+ON CONFLICT (fleet_id) DO UPDATE
+SET settings = %(param_1)s::VARCHAR, max_workers = %(param_2)s::INTEGER, adapter = %(param_3)s::VARCHAR, adapter_settings = %(param_4)s::VARCHAR, generation = (fleet_scaling.generation + %(generation_1)s::BIGINT), is_empty = %(param_5)s, problem = %(param_6)s::VARCHAR, updated_at = (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))
+RETURNING fleet_scaling.fleet_id, fleet_scaling.settings, fleet_scaling.max_workers, fleet_scaling.adapter, fleet_scaling.adapter_settings, fleet_scaling.state, fleet_scaling.generation, fleet_scaling.is_empty, fleet_scaling.counted_to, fleet_scaling.decided_at, fleet_scaling.held_by, fleet_scaling.held_until, fleet_scaling.problem, fleet_scaling.updated_at

@@ -1,0 +1,6 @@
+UPDATE fleet_machines
+SET end_asked_at=(strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), end_reason=?
+WHERE fleet_machines.fleet_id = ?
+AND fleet_machines.machine_id = ?
+AND fleet_machines.end_asked_at IS NULL
+RETURNING machine_id

@@ -1,0 +1,3 @@
+UPDATE fleet_scaling
+SET problem=?
+WHERE fleet_scaling.fleet_id = ?
