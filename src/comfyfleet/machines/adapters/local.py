@@ -144,18 +144,10 @@ class LocalMachines:
     def _words(self, name: str, home: Path) -> list[str]:
         slug, _, stage = self.fleet.partition("/")
         port = _free_port()
-        engine = [
-            sys.executable,
-            "-m",
-            "comfyfleet",
-            "engine",
-            "--host",
-            HOST,
-            "--port",
-            str(port),
-            "--dir",
-            str(home / "engine"),
-        ]
+        # Tied to the worker: otherwise it would outlive one that is killed.
+        words = [sys.executable, "-m", "comfyfleet.cli.up.tied"]
+        options = ["engine", "--host", HOST, "--port", str(port), "--dir", str(home / "engine")]
+        engine = ["sh", "-c", f"exec {shlex.join(words)} $PPID {shlex.join(options)}"]
         worker = {
             "--control-plane": self.settings.control_plane_url,
             "--fleet-secret-file": self.settings.fleet_secret_file,
