@@ -16,18 +16,18 @@ print(json.dumps({"machines": [], "ids": [], "errors": []}))
 def test_a_fleet_is_set_to_scale_shown_and_turned_off(comfyfleet: Command, tmp_path: Path) -> None:
     comfyfleet("db", "upgrade")
     comfyfleet("fleets", "create", "video/test")
-    assert "give --adapter" in comfyfleet("fleets", "scale", "video/test", "--max", "3", code=1)
+    assert "give --adapter" in comfyfleet("fleets", "scale", "video/test", "--max", "3", code=2)
     script = tmp_path / "provider.py"
     script.write_text(PROVIDER)
     config = json.dumps({"command": f"{sys.executable} {script}", "environment": {"KEY": "provider-secret"}})
     given = ["--max", "3", "--adapter", "command", "--adapter-settings", config]
     said = comfyfleet("fleets", "scale", "video/test", *given, "--class", "gpu,spot=0.4,memory=24", "--budget", "2")
     assert "scales from 0 to 3 workers (command)" in said
-    refused = comfyfleet("fleets", "scale", "video/test", "--min", "4", code=1)
+    refused = comfyfleet("fleets", "scale", "video/test", "--min", "4", code=2)
     assert "min_workers: is 4, but max_workers is 3" in refused
-    refused = comfyfleet("fleets", "scale", "video/test", "--class", "gpu,spot=cheap", code=1)
+    refused = comfyfleet("fleets", "scale", "video/test", "--class", "gpu,spot=cheap", code=2)
     assert "spot is 'cheap', which is no number" in refused
-    refused = comfyfleet("fleets", "scale", "video/test", "--adapter", "teleport", code=1)
+    refused = comfyfleet("fleets", "scale", "video/test", "--adapter", "teleport", code=2)
     assert "there is no 'teleport'; choose one of: command, local" in refused
     changed = comfyfleet.json("fleets", "scale", "video/test", "--eagerness", "eager")
     assert (changed["eagerness"], changed["max_workers"], changed["budget_per_hour"]) == ("eager", 3, 2)
@@ -39,4 +39,4 @@ def test_a_fleet_is_set_to_scale_shown_and_turned_off(comfyfleet: Command, tmp_p
     assert "provider-secret" not in json.dumps(would)
     assert "launches machines again" in comfyfleet("fleets", "resume-launches", "video/test")
     assert "scales no longer" in comfyfleet("fleets", "scale", "video/test", "--off")
-    assert "There is no scaling of fleet" in comfyfleet("fleets", "show-scaling", "video/test", code=1)
+    assert "There is no scaling of fleet" in comfyfleet("fleets", "show-scaling", "video/test", code=3)

@@ -12,7 +12,10 @@ def choose(
     """`unlisted`: why the provider did not list its machines. `refused`: what it lacked in its last launch."""
     if unlisted is not None:
         return _hold(scaling, seen, unlisted), scaling.state
-    decision, state = decide(seen.inputs, seen.settings, scaling.state)
+    # Machines that end by themselves before they register count like those that never do: otherwise a broken image
+    # would be launched for ever.
+    known = replace(scaling.state, failed_launches_at_s=(*scaling.state.failed_launches_at_s, *seen.died_launched_at_s))
+    decision, state = decide(seen.inputs, seen.settings, known)
     if seen.unanswered and decision.launches:
         decision = _without_launches(decision, seen.unanswered)
     held = tuple(_explained(each, refused) for each in decision.held)

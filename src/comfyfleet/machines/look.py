@@ -54,6 +54,7 @@ async def look(tx: ControlTx, scaling: FleetScaling, listed: Sequence[CloudMachi
     starts = _starts(known, workers)
     learned = [row.start_s for row in await tx.all(sql.starts_of(fleet_id, rows=STARTS_LOOKED_AT))]
     machines = join_machines(at, listed, known, workers, launches)
+    lost = _lost(at, listed, known)
     lingering = [each for each in listed if each.state is not CloudState.STOPPING and _is_told(known, each.id)]
     settings = scaling.settings
     # They are paid until they are gone.
@@ -74,7 +75,8 @@ async def look(tx: ControlTx, scaling: FleetScaling, listed: Sequence[CloudMachi
         arrived_gpu_s=arrived_gpu_s,
         counted_to=counted_to,
         new=tuple(each for each in listed if each.id not in known),
-        lost=_lost(at, listed, known),
+        lost=lost,
+        died_launched_at_s=tuple(known[name].launched_at.timestamp() for name in lost if _died(known[name], workers)),
         starts=starts,
         unanswered=len(launches),
         lingering=tuple(each.id for each in lingering),
@@ -188,6 +190,11 @@ def _may_still_come(at: datetime, machine: KnownMachine) -> bool:
 def _lost(at: datetime, listed: Sequence[CloudMachine], known: Mapping[str, KnownMachine]) -> tuple[str, ...]:
     names = {each.id for each in listed}
     return tuple(name for name, each in known.items() if name not in names and not _may_still_come(at, each))
+
+
+def _died(machine: KnownMachine, workers: Mapping[str, Any]) -> bool:
+    """Before a worker registered from it, and not because we ended it."""
+    return machine.end_asked_at is None and machine.machine_id not in workers
 
 
 def _starts(known: Mapping[str, KnownMachine], workers: Mapping[str, Any]) -> dict[str, float]:

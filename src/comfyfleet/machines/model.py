@@ -128,6 +128,8 @@ class Seen:
     new: tuple[CloudMachine, ...] = ()
     lost: tuple[str, ...] = ()
     starts: Mapping[str, float] = field(default_factory=dict)
+    # When those of them were launched that no worker ever registered from.
+    died_launched_at_s: tuple[float, ...] = ()
     # Launches without an answer.
     unanswered: int = 0
     # Told to end, and still listed as running: they are told again.

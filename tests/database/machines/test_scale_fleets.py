@@ -404,6 +404,16 @@ async def test_machines_that_never_register_are_ended_and_then_no_more_are_launc
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])
+async def test_machines_that_end_before_they_register_are_no_loop(site: Site) -> None:
+    await site.order()
+    for _ in range(12):
+        await site.tick(61)
+        site.provider.cloud.terminate(site.names)
+    assert site.provider.cloud.launches == 3
+    assert "never registered" in (await site.last()).decision
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
 async def test_a_machine_that_cannot_be_ended_counts_against_the_maximum(site: Site) -> None:
     name = await _ready(site)
     await _drained(site, name)

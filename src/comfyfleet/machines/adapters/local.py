@@ -128,7 +128,7 @@ class LocalMachines:
         except FileExistsError:
             return
         home = self._folder / name
-        home.mkdir(exist_ok=True, mode=0o700)
+        (home / "engine").mkdir(parents=True, exist_ok=True, mode=0o700)
         with (home / "worker.log").open("ab") as log:
             process = subprocess.Popen(  # noqa: S603 our own interpreter and words
                 self._words(name, home),
