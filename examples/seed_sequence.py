@@ -277,7 +277,9 @@ def audit() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", default="http://localhost:8700", help="where the server is")
+    parser.add_argument(
+        "--url", default=os.environ.get("COMFYFLEET_URL", "http://localhost:8700"), help="where the server is"
+    )
     parser.add_argument("--operator-key-file", type=Path, default=Path(".comfyfleet/operator.key"))
     given = parser.parse_args()
     key = os.environ.get("OPERATOR") or given.operator_key_file.read_text().strip()

@@ -98,7 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if os.environ.get("HYPOTHESIS_PROFILE") == "soak":
         return
     for item in items:
-        if _is_in(item, *REAL_SECONDS):
+        if _is_in(item, *REAL_SECONDS) and item.get_closest_marker("flaky") is None:
             item.add_marker(pytest.mark.flaky(reruns=1))
     if ON_ONE_ENGINE:
         left = [item for item in items if _is_in(item, *ON_ONE_ENGINE) and not _is_its_engine(item)]

@@ -9,8 +9,7 @@ FENCE = re.compile(
     r"(?P<mark><!-- not run: (?P<reason>[^>]+) -->\n+)?^```(?P<kind>[a-z]*)\n(?P<text>.*?)^```$", re.M | re.S
 )
 RUN = ("sh", "console", "python")
-# What a reader has in front of the page: started by the test, once for all pages.
-STARTED = {"make up", "comfyfleet up"}
+ANSWERS = ("", "json")
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,13 @@ class Fence:
 
 
 def fences(page: str) -> list[Fence]:
-    text = re.sub(r"^ +(?=```|<!-- not run)", "", (ROOT / page).read_text(), flags=re.M)
+    """Those in a list are moved to the margin, lines and all."""
+    text = re.sub(
+        r"^( +)((?:<!-- not run.*\n +)?```\w*\n(?:.*\n)*?) +```$",
+        lambda each: re.sub(rf"^{each[1]}", "", each[2], flags=re.M) + "```",
+        (ROOT / page).read_text(),
+        flags=re.M,
+    )
     return [
         Fence(page, text[: each.start("kind")].count("\n") + 1, each["kind"], each["text"], each["reason"])
         for each in FENCE.finditer(text)
@@ -36,11 +41,11 @@ def fences(page: str) -> list[Fence]:
 
 @dataclass(frozen=True)
 class Step:
-    """What is typed, and the lines that the page shows as its answer."""
+    """What is typed, and what the page shows as its answer: None where it shows nothing."""
 
     fence: Fence
     typed: str
-    promised: tuple[str, ...]
+    promised: str | None
 
 
 def steps(found: list[Fence]) -> list[Step]:
@@ -48,24 +53,27 @@ def steps(found: list[Fence]) -> list[Step]:
     for fence in found:
         if fence.not_run is not None:
             continue
-        if fence.kind in ("", "json") and made and made[-1].fence.kind == "sh" and not made[-1].promised:
+        if fence.kind in ANSWERS and made and made[-1].fence.kind in ("sh", "python") and not made[-1].promised:
             before = made.pop()
-            promised = said_in_json(fence.text) if fence.kind == "json" else tuple(fence.text.splitlines())
-            made.append(Step(before.fence, before.typed, promised))
+            made.append(Step(before.fence, before.typed, fence.text))
         elif fence.kind == "console":
             made += [Step(fence, typed, promised) for typed, promised in typed_and_told(fence.text)]
         elif fence.kind == "sh":
-            made.append(Step(fence, fence.text, ()))
+            made.append(Step(fence, fence.text, None))
         elif fence.kind in ("python", "yaml") and (named := re.match(r"# (\S+\.(?:py|yaml))\n", fence.text)):
-            made.append(Step(fence, f"cat > {named[1]} <<'END_OF_FILE'\n{fence.text}END_OF_FILE", ()))
+            made.append(Step(fence, f"cat > {named[1]} <<'END_OF_FILE'\n{fence.text}END_OF_FILE", None))
         elif fence.kind == "python":
             made.append(
-                Step(fence, f"cat > snippet.py <<'END_OF_FILE'\n{fence.text}END_OF_FILE\npython snippet.py", ())
+                Step(
+                    fence,
+                    f"cat > snippet.py <<'END_OF_FILE'\n{fence.text}END_OF_FILE\n.venv/bin/python snippet.py",
+                    None,
+                )
             )
     return made
 
 
-def typed_and_told(text: str) -> list[tuple[str, tuple[str, ...]]]:
+def typed_and_told(text: str) -> list[tuple[str, str]]:
     """`$ ` begins a command, a backslash goes on with it, and what follows is its answer."""
     found: list[tuple[list[str], list[str]]] = []
     for line in text.splitlines():
@@ -75,39 +83,4 @@ def typed_and_told(text: str) -> list[tuple[str, tuple[str, ...]]]:
             found[-1][0].append(line)
         elif found:
             found[-1][1].append(line)
-    return [("\n".join(typed), tuple(told)) for typed, told in found]
-
-
-def said_in_json(text: str) -> tuple[str, ...]:
-    """Names, with their words where these are the same each time."""
-    pairs = re.findall(r'"(\w+)":\s*("[^"]*"|true|false|null)?', text)
-    return tuple(f'"{name}":{value}' if is_fixed(value) else f'"{name}":' for name, value in pairs)
-
-
-def is_fixed(value: str) -> bool:
-    return bool(value) and re.fullmatch(r'"[a-z_-]+"|true|false|null|"\w+/png"', value) is not None
-
-
-# What differs from one time to the next.
-VARIES = [
-    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]*…?", r"[0-9a-f_-]+"),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d", r"\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d"),
-    (r"\d+ (s|min|h) ago", r"\\d+ \\w+ ago"),
-    (r":8700\b", r":\\d+"),
-    (r"…", r".*"),
-    (r"\b\d+ jobs for \d+ tokens", r"\\d+ jobs for \\d+ tokens"),
-]
-
-
-def is_told(line: str, said: str) -> bool:
-    """The promise stands in what was said; widths of columns and what differs each time set aside."""
-    wanted = re.sub(r"\s+", " ", re.sub(r"[┃━╇│]", " ", line)).strip()
-    if not wanted or set(line.strip()) <= set("━╇┃│ …"):
-        return True
-    pattern = re.escape(wanted).replace(r"\ ", " ").replace(r"\-", "-")
-    for varying, shape in VARIES:
-        pattern = re.sub(varying, shape, pattern)
-    flat = re.sub(r"\s+", " ", re.sub(r"[┃━╇│]", " ", said))
-    if wanted.startswith('"'):
-        pattern, flat = pattern.replace(" ", ""), flat.replace(" ", "")
-    return re.search(pattern, flat) is not None
+    return [("\n".join(typed), "\n".join(told)) for typed, told in found]

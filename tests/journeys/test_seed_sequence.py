@@ -1,4 +1,7 @@
-"""The seed's sequence, as `examples/seed_sequence.py` plays it: on embedded defaults, and on PostgreSQL with S3."""
+"""The seed's sequence, as `examples/seed_sequence.py` plays it, on PostgreSQL with S3.
+
+On embedded defaults the tutorial `first-steps` plays it: `test_docs_run.py`.
+"""
 
 import json
 import subprocess
@@ -13,7 +16,7 @@ from examples.seed_sequence import Api, SimulatedWorker, negative, picture, set_
 from comfyfleet.client import Client
 from tests.postgres import Cluster
 from tests.seaweedfs import run_seaweedfs
-from tests.server import ServerProcess, environment, free_port, run_command, server_process
+from tests.server import ServerProcess, environment, free_port, run_command
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "seed_sequence.py"
 pytestmark = pytest.mark.timeout(300)
@@ -42,12 +45,6 @@ def check(said: str) -> None:
     results = [line.rpartition("│")[2].strip() for line in lines if "│" in line]
     assert len(results) > 10
     assert set(results) == {"ok"}
-
-
-def test_on_embedded_defaults(tmp_path: Path) -> None:
-    with server_process(tmp_path) as server:
-        key = (server.home / "operator.key").read_text().strip()
-        check(play(tmp_path, server.url, key, {"HOME": str(server.home)}))
 
 
 def by_the_sdk(url: str, operator_key: str, out: Path) -> None:
