@@ -259,13 +259,11 @@ def a_page(browser: Browser, link: str) -> Page:
 def server(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Where it is, and its links into the studio and the console."""
     port = free_port()
-    said = folder / "said.txt"
     command = [sys.executable, "-m", "comfyfleet", "up", "--port", str(port), "--engine-port", str(ENGINE_PORT)]
-    with said.open("wb") as out:
-        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(f"http://127.0.0.1:{port}/readyz")
-        yield f"http://127.0.0.1:{port}", dict(LINK.findall(said.read_text()))
+        yield f"http://127.0.0.1:{port}", dict(LINK.findall((folder / ".comfyfleet" / "login.links").read_text()))
     finally:
         process.terminate()
         process.wait()
