@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
 from comfyfleet.comfy.cloud import CloudConnector, CloudSettings
@@ -16,7 +17,9 @@ from comfyfleet.engine.node import Context, Inputs, Made
 from comfyfleet.engine.nodes import NODES
 from comfyfleet.engine.nodes.sleep import FleetSleep
 from comfyfleet.kernel.exchanges import Kind, TimedExchange, follow_exchanges
+from comfyfleet.kernel.ids import new_id
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.worker.leases import LeaseBook
 from comfyfleet.worker.stages import Force, Stage, Stop
 from tests.contract.comfy.cloud.walking import JumpingClock
 from tests.engines import an_engine
@@ -106,6 +109,9 @@ async def test_a_prompt_arrives_at_the_engine_byte_for_byte(plant: Plant, tmp_pa
     assert (ran.keys(), ran["6"]["inputs"]["string_a"]) == (SAY.keys(), ["5", 0])
 
 
+FAILS_AT = 13
+
+
 class FleetSleepAloud(FleetSleep):
     """Writes a line to its server's log, and then takes its time, where it takes any."""
 
@@ -121,7 +127,39 @@ class FleetSleepAloud(FleetSleep):
     def run(self, inputs: Inputs, context: Context) -> Made:
         if inputs["seconds"] > 0:
             self.log(self.line)
+        if inputs["steps"] == FAILS_AT:
+            raise RuntimeError("it does not want to")
         return super().run(inputs, context)
+
+
+async def test_a_job_shorter_than_a_heartbeat_says_all_of_its_end(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last lines, when it was submitted and checked, and how the server ended it; also of one that fails."""
+    monkeypatch.setattr(LeaseBook, "hurry", lambda _book: None)  # the next heartbeat comes when all is over
+    node = FleetSleepAloud("")
+    node.log = lambda _line: None
+    async with (
+        an_engine(tmp_path / "engine", nodes=[*NODES, node]) as engine,
+        # It is kept from the workflow for a while: no other test meets it.
+        a_worker(plant, tmp_path / "home", engine.url, name=f"brief-{new_id()}"),
+    ):
+        done = await asyncio.to_thread(plant.order, "draw")
+        assert await asyncio.to_thread(plant.ends, done) == "completed"
+        failed = await asyncio.to_thread(plant.order, "draw", steps=FAILS_AT)
+        await eventually(lambda: any(each["ended_at"] for each in plant.attempts(failed)), "its attempt has ended")
+        await asyncio.to_thread(plant.cancel, failed)  # it would be tried again in a minute
+        for job, status, last in (
+            (done, "completed", "Uploaded 1 output."),
+            (failed, "failed", "Ended: execution_error."),
+        ):
+            row, [attempt] = plant.dispatch(job), plant.attempts(job)
+            assert row["service_status"] == status
+            times = [row["leased_at"], row["service_submitted_at"], row["last_service_check"], attempt["ended_at"]]
+            assert None not in times
+            assert times == sorted(times)
+            told = await asyncio.to_thread(plant.watch, job)
+            assert [each["data"]["line"] for each in told["log"]][-1] == last
 
 
 async def test_whoever_watches_reads_the_log_of_the_worker_and_of_its_server(plant: Plant, tmp_path: Path) -> None:

@@ -35,6 +35,9 @@ class Report:
     error: str | None = None
     service_reason: str | None = None
     result: str | None = None  # JSON: what the server itself said
+    service_status: str | None = None
+    submitted_ago_s: float | None = None
+    checked_ago_s: float | None = None
 
 
 async def complete_dispatches(
@@ -216,6 +219,15 @@ def _row(report: Report) -> dict[str, Any]:
         "provider_job_id": report.provider_job_id,
         "ran_s": report.ran_s,
         "outputs": len(report.detail.get("outputs", ())),
+        **service_facts(report),
+    }
+
+
+def service_facts(report: Report) -> dict[str, Any]:
+    return {
+        "service_status": report.service_status,
+        "submitted_ago_s": report.submitted_ago_s,
+        "checked_ago_s": report.checked_ago_s,
     }
 
 

@@ -27,7 +27,7 @@ class DispatchEvent(StrEnum):
 # What a worker says of a lease whose job no server works on yet. The first is written with the lease.
 TAKEN = "leased"
 ON_ITS_SERVER = "queued"
-NOT_BEGUN = frozenset({TAKEN, "fetching", "waiting", "submitting", "pending", ON_ITS_SERVER})
+NOT_BEGUN = frozenset({TAKEN, "fetching", "waiting", "submitting", "submitted", "pending", ON_ITS_SERVER})
 
 Q, L, D = DispatchStatus.QUEUED, DispatchStatus.LEASED, DispatchStatus.DELAYED
 

@@ -8,7 +8,11 @@ from comfyfleet.dispatch.finish import (
     cancel_unwanted,
     close_attempts,
     fail_dispatch,
+<<<<<<< HEAD
     of_tenant,
+=======
+    service_facts,
+>>>>>>> b2079fd (Send last log lines; tell an ending's times)
 )
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.model import Dispatch, Ended, QueueRules
@@ -31,7 +35,14 @@ async def requeue_dispatch(
         return await fail_dispatch(tx, report, signer=signer, rules=rules, chance=chance)
     row = await tx.maybe(
         sql.requeue(
-            [{**lease_key(report.proof), "last_error": f"Requeued: {report.error}", "gives_back": int(gives_back)}]
+            [
+                {
+                    **lease_key(report.proof),
+                    "last_error": f"Requeued: {report.error}",
+                    "gives_back": int(gives_back),
+                    **service_facts(report),
+                }
+            ]
         )
     )
     if row is None:

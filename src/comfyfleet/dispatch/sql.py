@@ -31,36 +31,45 @@ def lanes_after(lane: LaneId) -> sa.Select[Any]:
 # ── holding ─────────────────────────────────────────────────────────────────────────────────
 
 
+SERVICE_FACTS: dict[str, Any] = {
+    "service_status": sa.Text(),
+    "submitted_ago_s": sa.Float(),
+    "checked_ago_s": sa.Float(),
+}
+
+
+def _service_facts(b: Any) -> dict[str, Any]:
+    """What the server has of it, as its worker told last: with a heartbeat, or with the end of a job that was shorter
+    than one."""
+    checked_at = seconds_from_now(-b.c.checked_ago_s)
+    return {
+        "service_submitted_at": sa.case(
+            (d.c.service_submitted_at.is_not(None), d.c.service_submitted_at),
+            (b.c.submitted_ago_s.is_not(None), seconds_from_now(-b.c.submitted_ago_s)),
+        ),
+        "service_status": sa.func.coalesce(b.c.service_status, d.c.service_status),
+        # Told as an age: of two reports the second may come faster, and its check must not precede the POST.
+        "last_service_check": sa.case(
+            (checked_at < d.c.service_submitted_at, d.c.service_submitted_at),
+            (b.c.checked_ago_s.is_not(None), checked_at),
+            else_=d.c.last_service_check,
+        ),
+    }
+
+
 @built_once
 def extend() -> sa.Update:
     """An expired lease that nobody has taken yet is still its holder's: time decides liveness, the token safety."""
-    columns = {
-        **LEASE_KEY,
-        "provider_job_id": sa.Text(),
-        "service_status": sa.Text(),
-        "submitted_ago_s": sa.Float(),
-        "checked_ago_s": sa.Float(),
-    }
+    columns = {**LEASE_KEY, "provider_job_id": sa.Text(), **SERVICE_FACTS}
     b = batch_rows("b", columns)
     until = seconds_from_now(sa.bindparam("ttl_s", type_=sa.Float()))
-    checked_at = seconds_from_now(-b.c.checked_ago_s)
     return (
         sa.update(d)
         .where(*_held(b))
         .values(
             lease_expires_at=sa.case((until < d.c.deadline_at, until), else_=d.c.deadline_at),
             provider_job_id=sa.func.coalesce(b.c.provider_job_id, d.c.provider_job_id),
-            service_submitted_at=sa.case(
-                (d.c.service_submitted_at.is_not(None), d.c.service_submitted_at),
-                (b.c.submitted_ago_s.is_not(None), seconds_from_now(-b.c.submitted_ago_s)),
-            ),
-            service_status=sa.func.coalesce(b.c.service_status, d.c.service_status),
-            # Told as an age: of two heartbeats the second may come faster, and its check must not precede the POST.
-            last_service_check=sa.case(
-                (checked_at < d.c.service_submitted_at, d.c.service_submitted_at),
-                (b.c.checked_ago_s.is_not(None), checked_at),
-                else_=d.c.last_service_check,
-            ),
+            **_service_facts(b),
         )
         .returning(
             d.c.id,
@@ -199,6 +208,7 @@ def finish(event: DispatchEvent) -> sa.Update:
         "provider_job_id": sa.Text(),
         "ran_s": sa.Float(),
         "outputs": sa.Integer(),
+        **SERVICE_FACTS,
     }
     b = batch_rows("b", columns)
     leased_s = SecondsBetween(d.c.leased_at, now())
@@ -216,6 +226,7 @@ def finish(event: DispatchEvent) -> sa.Update:
             error_class=b.c.error_class,
             last_error=b.c.last_error,
             provider_job_id=sa.func.coalesce(b.c.provider_job_id, d.c.provider_job_id),
+            **_service_facts(b),
             **_RELEASED,
         )
         .returning(*ENDED)
@@ -230,7 +241,8 @@ def cancel_unwanted() -> sa.Update:
 
 def delay(rows: list[dict[str, Any]]) -> sa.Update:
     """A retryable failure, or an expired lease: back after a pause, unless nobody wants it any more."""
-    b = batch_rows("b", {**LEASE_KEY, "error_class": sa.Text(), "last_error": sa.Text(), "pause_s": sa.Float()}, rows)
+    said: dict[str, Any] = {"error_class": sa.Text(), "last_error": sa.Text(), "pause_s": sa.Float()}
+    b = batch_rows("b", {**LEASE_KEY, **said, **SERVICE_FACTS}, rows)
     return (
         sa.update(d)
         .where(*_held(b), d.c.cancel_requested_at.is_(None))
@@ -241,6 +253,7 @@ def delay(rows: list[dict[str, Any]]) -> sa.Update:
             last_error=b.c.last_error,
             worker_id=None,
             incarnation=None,
+            **_service_facts(b),
             **_RELEASED,
         )
         .returning(*ENDED)
@@ -250,7 +263,8 @@ def delay(rows: list[dict[str, Any]]) -> sa.Update:
 def requeue(rows: list[dict[str, Any]]) -> sa.Update:
     """Given back by its worker: at its old place in the queue, with the attempt returned (`gives_back` is 1); unless
     nobody wants it any more."""
-    b = batch_rows("b", {**LEASE_KEY, "last_error": sa.Text(), "gives_back": sa.Integer()}, rows)
+    said: dict[str, Any] = {"last_error": sa.Text(), "gives_back": sa.Integer()}
+    b = batch_rows("b", {**LEASE_KEY, **said, **SERVICE_FACTS}, rows)
     return (
         sa.update(d)
         .where(*_held(b), d.c.cancel_requested_at.is_(None))
@@ -260,6 +274,7 @@ def requeue(rows: list[dict[str, Any]]) -> sa.Update:
             last_error=b.c.last_error,
             worker_id=None,
             incarnation=None,
+            **_service_facts(b),
             **_RELEASED,
         )
         .returning(*ENDED)

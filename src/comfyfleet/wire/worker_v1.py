@@ -254,6 +254,9 @@ class Output(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=Tru
 class Ending(Request, kw_only=True, omit_defaults=True):
     """`provider_job_id`: the prompt, kept with the attempt. Where the job `takes` them: `service_reason`, if the server
     ended it, and `result_metadata`, what the server itself said of the end, for operators. Too much of it is left out.
+
+    Where the job `takes` `ending_times`: `service_status`, `submitted_seconds` and `checked_seconds` as in a heartbeat,
+    as of now. A job may be shorter than the time between two heartbeats.
     """
 
     dispatch_id: UUID
@@ -261,6 +264,9 @@ class Ending(Request, kw_only=True, omit_defaults=True):
     provider_job_id: Word | None = None
     service_reason: ServiceReason | None = None
     result_metadata: dict[str, Any] | None = None
+    service_status: Word | None = None
+    submitted_seconds: Seconds | None = None
+    checked_seconds: Seconds | None = None
 
 
 class Complete(Ending):

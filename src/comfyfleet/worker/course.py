@@ -21,6 +21,8 @@ from comfyfleet.worker.stages import DELIVERING, ON_SERVER, Stage
 from comfyfleet.worker.tools import Tools
 
 RENEW_S = 120.0
+# What the server is said to have of a prompt that it has taken and said nothing of.
+SUBMITTED = "submitted"
 TOOK = {
     Stage.FETCHING: "fetch",
     Stage.WAITING: "wait",
@@ -138,9 +140,23 @@ class Course:
         """The server has the prompt, or may have it."""
         self.to(Stage.QUEUED)
         self.posted.set()
-        self.tools.book.note(self.entry.dispatch_id, prompt_id=self.provider_job_id)
+        self.tools.book.note(self.entry.dispatch_id, prompt_id=self.provider_job_id, status=SUBMITTED)
         if self.job_takes("service_times"):
             self.tools.book.submitted(self.entry.dispatch_id)
+
+    def is_found_again(self) -> None:
+        """An earlier life had posted it."""
+        self.found_again = True
+        self.to(Stage.QUEUED)
+        self.posted.set()
+
+    def recall_times(self) -> None:
+        """What an earlier life knew of the server, for the reports of this one."""
+        book, entry, now = self.tools.book, self.entry, time.time()
+        if entry.posted_at is not None and self.job_takes("service_times"):
+            book.submitted(entry.dispatch_id, ago_s=max(0.0, now - entry.posted_at))
+        if entry.checked_at is not None and self.job_takes("service_times"):
+            book.checked(entry.dispatch_id, ago_s=max(0.0, now - entry.checked_at))
 
     def job_takes(self, field: str) -> bool:
         """Whether the control plane that leased it knows a field that came later."""

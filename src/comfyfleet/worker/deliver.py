@@ -73,14 +73,14 @@ def end_with(
     )
 
 
-async def say(control: ControlClient, ending: Ending, *, token: Callable[[], str]) -> wire.EndReply | None:
+async def say(control: ControlClient, ending: Ending, *, now: Callable[[], dict[str, Any]]) -> wire.EndReply | None:
     """None: an output that it names is not in the store. Raises LeaseLost, Superseded, CallRefused.
 
-    The token is that of now: the ending may have been written down in an earlier life.
+    `now`: the token, and how long ago things were. The ending may have been written down in an earlier life.
     """
     try:
         return await insist(
-            lambda: _call(control, msgspec.structs.replace(ending, lease_token=token())),
+            lambda: _call(control, msgspec.structs.replace(ending, **now())),
             what=type(ending).__name__.lower(),
         )
     except CallRefused as refused:

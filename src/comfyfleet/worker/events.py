@@ -7,6 +7,7 @@ import asyncio
 import base64
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from comfyfleet.worker.response import clean_text
 
 GAP_S = 0.1
 GAP_AFTER_TROUBLE_S = 5.0
+FLUSH_S = 2.0
 PREVIEW_GAP_S = 0.5
 PREVIEW_BYTES_MAX = 192 * 1024
 BATCH_BYTES_MAX = 768 * 1024  # a body has 1 MiB at most
@@ -46,6 +48,7 @@ class Reporter:
     on_cancel: Callable[[UUID], None]
     _waiting: dict[tuple[UUID, str, int], _Waiting] = field(default_factory=dict)
     _awake: asyncio.Event = field(default_factory=asyncio.Event)
+    _sending: asyncio.Lock = field(default_factory=asyncio.Lock)
     _number: int = 0
     _previewed_at: dict[UUID, float] = field(default_factory=dict)
     _nodes: dict[UUID, str | None] = field(default_factory=dict)
@@ -113,9 +116,23 @@ class Reporter:
                 gap_s = GAP_S if await self.tick() else GAP_AFTER_TROUBLE_S
                 await asyncio.sleep(gap_s)
 
+    async def flush(self, dispatch_id: UUID, *, within_s: float = FLUSH_S) -> None:
+        """What is still here of a job that is about to end: after its end it would be refused.
+
+        It waits for what is under way, too, and never long: the end of a job is worth more than its last lines.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while any(key[0] == dispatch_id for key in self._waiting) or self._sending.locked():
+                    if not await self.tick():
+                        return
+
     async def tick(self) -> bool:
         """One batch. False: it was not taken."""
-        batch = self._take()
+        async with self._sending:
+            return await self._send(self._take())
+
+    async def _send(self, batch: list[_Waiting]) -> bool:
         if not batch:
             return True
         now = time.monotonic()

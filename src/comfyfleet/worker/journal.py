@@ -33,7 +33,8 @@ class HomeInUse(Conflict):
 
 class Entry(Struct, frozen=True, kw_only=True):
     """`job` as it was leased, with the token of now. `prompt_id` is written before the POST, `posted` after its answer,
-    `ending` before it is said."""
+    `ending` before it is said. `posted_at` and `checked_at`: when the server was sent the prompt,
+    and last asked about it before the ending."""
 
     job: wire.Job
     leased_at: float  # of this machine's clock: only how long ago it was counts
@@ -42,6 +43,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     day: str | None = None
     prompt_id: str | None = None
     posted: bool = False
+    posted_at: float | None = None  # as `leased_at`
+    checked_at: float | None = None
     ending: wire.Complete | wire.Fail | wire.Requeue | None = None
 
     @property

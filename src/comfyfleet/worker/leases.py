@@ -113,16 +113,22 @@ class LeaseBook:
             self._urgent = True
             self._changed.notify_all()
 
-    def submitted(self, dispatch_id: UUID) -> None:
-        """Its server has just been sent the prompt: a heartbeat says so at once."""
-        self.note(dispatch_id, submitted_at=self._now())
-        with self._changed:
-            self._urgent = True
-            self._changed.notify_all()
+    def submitted(self, dispatch_id: UUID, *, ago_s: float = 0.0) -> None:
+        """Its server was sent the prompt: a heartbeat says so at once."""
+        self.note(dispatch_id, submitted_at=self._now() - ago_s)
+        self.hurry()
 
-    def checked(self, dispatch_id: UUID) -> None:
-        """Its server has just answered what became of the prompt."""
-        self.note(dispatch_id, checked_at=self._now())
+    def checked(self, dispatch_id: UUID, *, ago_s: float = 0.0) -> None:
+        """Its server answered what became of the prompt."""
+        self.note(dispatch_id, checked_at=self._now() - ago_s)
+
+    def times_of(self, dispatch_id: UUID) -> tuple[float | None, float | None]:
+        """How long ago its server was sent the prompt, and last asked about it."""
+        now, held = self._now(), self._held.get(dispatch_id)
+        if held is None:
+            return None, None
+        said = held.as_wire(now=now)
+        return said.submitted_seconds, said.checked_seconds
 
     def say(self) -> list[wire.HeldLease]:
         now = self._now()

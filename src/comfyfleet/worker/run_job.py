@@ -1,6 +1,7 @@
 """One job from its lease to its ending. Its own task, and nobody else, decides how it ends."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -10,7 +11,7 @@ import structlog
 
 from comfyfleet.comfy.errors import PromptRefused
 from comfyfleet.comfy.failures import failure_of_refusal
-from comfyfleet.comfy.model import Cancelled, Completed, FailureClass, Outcome, Returned
+from comfyfleet.comfy.model import Cancelled, Completed, Failed, FailureClass, Outcome, Returned
 from comfyfleet.kernel.errors import FleetError, LeaseLost, Superseded
 from comfyfleet.wire import worker_v1 as wire
 from comfyfleet.worker.control import CallRefused
@@ -27,6 +28,8 @@ from comfyfleet.worker.tools import Tools
 
 CANCEL_S = 15.0  # for the server to confirm that a prompt is gone
 WITHDRAW_S, WITHDRAW_AGAIN_S = 15.0, 2.0
+# Of a prompt, by what became of it on its server.
+LAST_WORDS: dict[type, str] = {Completed: "completed", Failed: "failed", Cancelled: "cancelled"}
 BRINGS_MAX = 3  # how often outputs are brought that the store then does not have
 
 log = structlog.get_logger()
@@ -69,6 +72,7 @@ class JobRun:
             entry.dispatch_id, entry.job.lease_token, self.course.provider_job_id, self.course.stage.value, self.ahead
         )
         self.tools.book.hold(held, tell)
+        self.course.recall_times()
 
     async def rebind(self, lease_token: str) -> None:
         """The worker has registered anew: the lease goes on under another token."""
@@ -214,7 +218,7 @@ class JobRun:
             outputs = [msgspec.structs.replace(each, metadata={}) for each in outputs]
         reached("uploaded")
         tells = self.course.job.takes_ran_s and not self.course.found_again
-        return complete_with(
+        ending = complete_with(
             self.course.proof,
             self.tools.control.session.worker_id,
             self.course.provider_job_id,
@@ -222,6 +226,7 @@ class JobRun:
             ran_s=self.course.took_s if tells else None,
             response=self._response(),
         )
+        return self._with_status(ending)
 
     def _after_error(self, error: FleetError | OSError) -> Ending:
         report = report_error(error, posted=self.course.may_be_posted)
@@ -232,7 +237,8 @@ class JobRun:
 
     def _end_with(self, report: FailWith | GiveBack) -> Ending:
         worker_id = self.tools.control.session.worker_id
-        return end_with(
+        self.course.say(_words_of(report))
+        ending = end_with(
             report,
             self.course.proof,
             worker_id,
@@ -240,6 +246,15 @@ class JobRun:
             says_reason=self.course.job_takes("service_reason"),
             response=self._response(),
         )
+        return self._with_status(ending)
+
+    def _with_status(self, ending: Ending) -> Ending:
+        """The server's last word on the prompt, where it had one; else what was told before stands."""
+        course = self.course
+        posted = course.posted.is_set() and course.job_takes("ending_times")
+        taken_out = isinstance(self._outcome, Cancelled) and not course.may_have_begun
+        told = LAST_WORDS.get(type(self._outcome)) if posted and not taken_out else None
+        return ending if told is None else msgspec.structs.replace(ending, service_status=told)
 
     def _response(self) -> dict[str, Any] | None:
         """What the server itself said of its end."""
@@ -253,12 +268,13 @@ class JobRun:
         self.course.to(Stage.ENDING)
         self.course.give_up_place()
         try:
-            await self.course.write(ending=ending)
+            await self.course.write(ending=ending, checked_at=self._checked_at())
         except OSError as problem:  # a full disk: then it is said without, and a crash just now would cost the run
             log.error("journal.not_written", problem=str(problem))
         reached("ending")
         try:
-            reply = await say(self.tools.control, ending, token=lambda: self.course.job.lease_token)
+            await self.tools.reporter.flush(self.course.entry.dispatch_id)
+            reply = await say(self.tools.control, ending, now=self._said_now)
         except LeaseLost as lost:
             log.warning("job.lease_lost", problem=lost.message)
             await self._discard()
@@ -275,6 +291,17 @@ class JobRun:
         self._count(ending, reply)
         await self._close()
         return True
+
+    def _said_now(self) -> dict[str, Any]:
+        token = self.course.job.lease_token
+        if not self.course.job_takes("ending_times"):
+            return {"lease_token": token}
+        submitted_s, checked_s = self.tools.book.times_of(self.course.entry.dispatch_id)
+        return {"lease_token": token, "submitted_seconds": submitted_s, "checked_seconds": checked_s}
+
+    def _checked_at(self) -> float | None:
+        _, checked_s = self.tools.book.times_of(self.course.entry.dispatch_id)
+        return None if checked_s is None else time.time() - checked_s
 
     async def _discard(self) -> None:
         """Somebody else has it: not a word and not a byte more."""
@@ -300,6 +327,11 @@ class JobRun:
             case wire.Requeue():
                 telemetry.job_given_back(self._stop.force.name.lower() if self._stop else "server away")
         log.info("job.ended", ending=type(ending).__name__.lower(), became=reply.status)
+
+
+def _words_of(report: FailWith | GiveBack) -> str:
+    """Users read them: the error itself may name folders and servers, and is kept for operators."""
+    return f"Ended: {report.failure.value}." if isinstance(report, FailWith) else "Given back, for another try."
 
 
 def _report_of(stop: Stop) -> FailWith | GiveBack:

@@ -69,11 +69,9 @@ async def run_prompt(course: Course) -> Outcome:
         course.may_be_posted = course.may_have_begun = False
         return await _watch(course, await _post(course, work))
     log.info("job.found_again", prompt_id=entry.prompt_id, server=entry.server)
-    course.found_again = True
     course.hear_log()
     course.say("Found on its server again after a restart of the worker.")
-    course.to(Stage.QUEUED)
-    course.posted.set()
+    course.is_found_again()
     weights = course.tools.node_times.weights(course.job.structure_hash, work.graph)
     prompt = Prompt(work.graph, entry.prompt_id, output_node=work.output_node, node_weights=weights)
     return await _watch(course, prompt)
@@ -187,11 +185,12 @@ async def _submit(course: Course, connector: Connector, prompt: Prompt) -> None:
         # The answer is lost, the prompt perhaps not: a second POST would run it twice. The watch finds out.
         log.warning("job.submit_unanswered", problem=error.message)
         course.is_posted()
+        await course.write(posted_at=time.time())
         return
     reached("posted")
     course.is_posted()
     course.say("Submitted to ComfyUI.")
-    await course.write(posted=True)
+    await course.write(posted=True, posted_at=time.time())
 
 
 async def _watch(course: Course, prompt: Prompt) -> Outcome:
@@ -224,6 +223,7 @@ def _tell(course: Course, heard: Update) -> None:
                 log.info("job.recovered_by_health_check", action=heard.action, reason=heard.reason)
         case Queued():
             course.may_have_begun = False
+            course.tools.book.note(course.proof.dispatch_id, status=course.stage.value)
         case Progress():
             course.may_have_begun = True
             course.to(Stage.RUNNING)

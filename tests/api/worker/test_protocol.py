@@ -145,6 +145,35 @@ async def test_a_heartbeat_says_when_the_prompt_was_submitted_and_checked(yard: 
     assert later.last_service_check == row.last_service_check
 
 
+@pytest.mark.parametrize("verb", ["complete", "fail", "requeue"])
+async def test_the_end_of_a_lease_says_when_its_prompt_was_submitted_and_checked(yard: Yard, verb: str) -> None:
+    """A job may be over before its first heartbeat. Said again, it is the same end, however old its times are now."""
+    worker = await yard.register()
+    dispatch_id = await yard.add()
+    job = await worker.poll()
+    assert "ending_times" in job["takes"]
+    said = {**lease_of(job), "service_status": "completed", **({"reason": "drained"} if verb == "requeue" else {})}
+    first = await worker.say(verb, **said, submitted_seconds=20, checked_seconds=5)
+    row = await yard.queue.row(dispatch_id)
+    submitted, checked = (datetime.fromisoformat(str(at)) for at in (row.service_submitted_at, row.last_service_check))
+    assert (checked - submitted).total_seconds() == pytest.approx(15, abs=0.1)
+    assert row.service_status == "completed"
+    again = await worker.say(verb, **said, submitted_seconds=21, checked_seconds=6)
+    assert again == {**first, "replayed": True}
+    later = await yard.queue.row(dispatch_id)
+    assert (later.service_submitted_at, later.last_service_check) == (row.service_submitted_at, row.last_service_check)
+
+
+async def test_another_attempt_begins_without_the_times_of_the_one_before(yard: Yard) -> None:
+    worker = await yard.register()
+    dispatch_id = await yard.add()
+    job = await worker.poll()
+    await worker.say("requeue", **lease_of(job), reason="drained", submitted_seconds=20, checked_seconds=5)
+    assert await worker.poll()
+    row = await yard.queue.row(dispatch_id)
+    assert (row.service_submitted_at, row.last_service_check, row.service_status) == (None, None, None)
+
+
 RESPONSE = {"status": {"status_str": "error"}, "token": "abc", "tokens": 7, "url": "https://u:p@store/x?token=hush"}
 
 

@@ -78,6 +78,9 @@ def _report(worker: Worker, said: wire.Ending) -> Report:
         provider_job_id=said.provider_job_id,
         service_reason=said.service_reason,
         result=_kept(said.result_metadata),
+        service_status=said.service_status,
+        submitted_ago_s=said.submitted_seconds,
+        checked_ago_s=said.checked_seconds,
     )
 
 
@@ -108,5 +111,6 @@ def _reply(ended: Ended) -> wire.EndReply:
 
 
 def _digest(said: wire.Ending) -> str:
-    """Tells a call that comes again from another one: the words, not how they were spaced."""
-    return hashlib.sha256(msgspec.json.encode([type(said).__name__, said])).hexdigest()
+    """Tells a call that comes again from another one: the words, not how they were spaced, nor how old they are."""
+    timeless = msgspec.structs.replace(said, service_status=None, submitted_seconds=None, checked_seconds=None)
+    return hashlib.sha256(msgspec.json.encode([type(said).__name__, timeless])).hexdigest()

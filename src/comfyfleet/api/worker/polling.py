@@ -19,7 +19,7 @@ from comfyfleet.metrics.facts import LeaseTaken
 from comfyfleet.storage import SignedRequest
 from comfyfleet.wire import worker_v1 as wire
 
-TAKES = ["service_times", "service_reason", "result_metadata", "output_metadata", "notices"]
+TAKES = ["service_times", "service_reason", "result_metadata", "output_metadata", "notices", "ending_times"]
 ANY_TYPE = "application/octet-stream"
 T = TypeVar("T", bound=wire.Request)
 

@@ -94,6 +94,7 @@ def claim() -> sa.Update:
             leased_at=now(),
             provider_job_id=None,
             service_submitted_at=None,
+            last_service_check=None,
             service_status=free.c.service_status,
             lease_expires_at=seconds_from_now(sa.bindparam("grace_s", type_=sa.Float())),
             deadline_at=seconds_from_now(d.c.run_deadline_s),
