@@ -8,11 +8,8 @@ from comfyfleet.dispatch.finish import (
     cancel_unwanted,
     close_attempts,
     fail_dispatch,
-<<<<<<< HEAD
     of_tenant,
-=======
     service_facts,
->>>>>>> b2079fd (Send last log lines; tell an ending's times)
 )
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.model import Dispatch, Ended, QueueRules
