@@ -10,7 +10,7 @@ from comfyfleet.dispatch.figures import QueueFigures
 from comfyfleet.gauges import GaugeCollector, GaugeReader, PoolReading, Reading
 from comfyfleet.house import House
 from comfyfleet.metrics.build import BuildCollector
-from comfyfleet.metrics.control_plane import CALL_S, RUN_S, WAIT_S, ControlPlaneCounters
+from comfyfleet.metrics.control_plane import CALL_S, POLLS, RUN_S, START_S, WAIT_S, ControlPlaneCounters
 from comfyfleet.metrics.disk import DiskCollector
 from comfyfleet.metrics.exchanges import EXCHANGE_S
 from comfyfleet.worker.counters import STAGE_S
@@ -82,5 +82,7 @@ def _labels(labels: tuple[str, ...]) -> str:
 
 def _buckets() -> str:
     named = {"waits and totals": WAIT_S, "runs": RUN_S, "calls": CALL_S, "exchanges": EXCHANGE_S, "stages": STAGE_S}
+    named |= {"starts of machines": START_S}
     rows = [f"| {name} | {' '.join(f'{end:g}' for end in ends)} |" for name, ends in named.items()]
+    rows.append(f"| polls answered together (not seconds) | {' '.join(f'{end:g}' for end in POLLS)} |")
     return "\n".join(["## Buckets", "", "| histograms of | upper ends in seconds |", "|---|---|", *rows])

@@ -5,6 +5,8 @@ from typing import Any
 
 import yaml
 
+from comfyfleet.scaling import ALERTING_HOLDS
+
 RUNBOOKS = "docs/runbooks"
 HEAD = """# Made by `make snapshots` from tools/observe_rules.py. Do not edit.
 #
@@ -145,6 +147,43 @@ CONDITIONS = (
         "2m",
         "page",
         "No replica can read the database {{ $labels.database }}.",
+    ),
+    Condition(
+        "DatabasePoolExhausted",
+        'comfyfleet_db_pool_connections{state="used"} >= on (instance, database) comfyfleet_db_pool_connections_max',
+        "2m",
+        "page",
+        "All {{ $value }} connections of {{ $labels.instance }} to the database {{ $labels.database }} are in use.",
+    ),
+    Condition(
+        "ScalingHeld",
+        f'max by (fleet, hold) (comfyfleet_scaling_held{{hold=~"{"|".join(sorted(ALERTING_HOLDS))}"}}) > 0',
+        "5m",
+        "page",
+        "Fleet {{ $labels.fleet }} has fewer machines than its load asks for: {{ $labels.hold }}.",
+    ),
+    Condition(
+        "ScalingSilent",
+        "time() - max by (fleet) (comfyfleet_scaling_decision_timestamp_seconds) > 120",
+        "2m",
+        "page",
+        "No replica has decided for {{ $value | humanizeDuration }} how many machines {{ $labels.fleet }} should have.",
+    ),
+    Condition(
+        "LaunchesFail",
+        'sum by (fleet, reason) (increase(comfyfleet_machine_launch_errors_total{reason!="capacity"}[30m])) > 2.5',
+        "0m",
+        "page",
+        "Machines of {{ $labels.fleet }} do not start: {{ $labels.reason }}.",
+    ),
+    Condition(
+        "SpotLost",
+        'sum by (fleet) (increase(comfyfleet_machines_ended_total{market="spot",reason="lost"}[10m]))'
+        ' / sum by (fleet) (max by (fleet, status) (max_over_time(comfyfleet_workers{status!="silent"}[10m]))) > 0.2'
+        ' and sum by (fleet) (increase(comfyfleet_machines_ended_total{market="spot",reason="lost"}[10m])) > 2.5',
+        "0m",
+        "ticket",
+        "In 10 minutes {{ $labels.fleet }} has lost {{ $value | humanizePercentage }} of its machines to Spot.",
     ),
     Condition(
         "DiskFull",

@@ -51,8 +51,12 @@ class House:
     storage_bytes_max: int | None = None  # of a tenant, where operators have not said otherwise
     run_jobs_per_tenant_max: int = RUN_JOBS_PER_TENANT_MAX
     file_inputs: ReportedFileInputs = field(default_factory=ReportedFileInputs)
-    facts: FactSink = field(default_factory=FactSink)
     prober: Prober = field(default_factory=lambda: Prober(MediaRules()))
+
+    @property
+    def facts(self) -> FactSink:
+        """What happened in this process, for whoever counts."""
+        return self.desk.facts
 
     def control_tx(self, *, read_only: bool = False) -> AbstractAsyncContextManager[ControlTx]:
         return self.central.control_tx(read_only=read_only)

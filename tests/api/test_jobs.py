@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
+from prometheus_client.registry import CollectorRegistry
 
 from comfyfleet import storage, videos, workflows
 from comfyfleet.comfy.graph import pack_definitions
@@ -15,6 +16,7 @@ from comfyfleet.db.tables import videos as videos_table
 from comfyfleet.desk.starts import Starts
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
+from comfyfleet.metrics.control_plane import ControlPlaneCounters
 from comfyfleet.storage import object_key
 from comfyfleet.upkeep import tell_starts
 from comfyfleet.workflows import effects
@@ -223,6 +225,32 @@ async def test_a_queued_job_is_cancelled_at_once_and_never_comes_back(studio: St
         assert (await studio.shown(str(studio.video.id)))["error"] == "cancelled"
     await studio.house.desk.polls.look()
     assert (await studio.work("poll", poll_id="p"))["job"] is None
+
+
+async def test_tokens_are_counted_once_whatever_is_repeated(studio: Studio) -> None:
+    registry = CollectorRegistry()
+    studio.house.facts.note = ControlPlaneCounters(registry).note
+    for _ in range(2):
+        assert (await studio.post(idempotency_key="once")).status_code == 201
+    job_id = await studio.ordered()
+    for _ in range(2):
+        await studio.say("cancel", job_id)
+    await studio.complete(await studio.leased(), b"made")
+    for _ in range(2):
+        await studio.settle()
+    credit = {"user_id": str(studio.member.user.id), "amount": 7, "provider_transaction_id": "gift"}
+    operator = await an_operator_key(studio.house)
+    for _ in range(2):
+        await studio.client.post(f"/api/admin/tenants/{studio.member.tenant.id}/credits", json=credit, headers=operator)
+    retried = await studio.client.post(f"/api/ai-jobs/{job_id}/retry", json={}, headers=studio.member.headers)
+    assert retried.status_code == 201
+    tokens = {
+        type: registry.get_sample_value("comfyfleet_tokens_total", {"type": type})
+        for type in ("credit", "reserve", "refund", "consume")
+    }
+    assert tokens == {"credit": 7, "reserve": 3 * PRICE, "refund": PRICE, "consume": PRICE}
+    ended = [each.value for family in registry.collect() for each in family.samples if "jobs_total" in each.name]
+    assert ended == [1, 1], "a job that was cancelled before a worker had it is counted, too"
 
 
 async def test_a_running_job_hears_of_it_by_heartbeat_and_may_win(studio: Studio) -> None:

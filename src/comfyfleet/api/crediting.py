@@ -10,6 +10,7 @@ from comfyfleet.audit import Actor
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import UserId
 from comfyfleet.ledger import Tokens
+from comfyfleet.metrics.facts import TokensMoved
 from comfyfleet.tenants import Tenant
 
 ProviderId = Annotated[str, Field(min_length=1, max_length=255, description="Idempotency key of the payment.")]
@@ -30,6 +31,8 @@ async def credit(
             signer=house.chain,
         )
         wallet = await ledger.get_wallet(tx, user_id)
+    if not receipt.replayed:
+        house.facts.note(TokensMoved("credit", amount))
     house.live.credited(user_id)
     transaction = TransactionView.model_validate(receipt.transaction)
     return CreditView(transaction=transaction, balance=wallet.balance, replayed=receipt.replayed)

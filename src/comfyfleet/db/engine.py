@@ -19,6 +19,8 @@ from comfyfleet.kernel.ids import TenantId
 
 POOL_SIZE = 10
 POOL_WAIT_S = 10
+# Opened beyond the pool's size where many are needed at once, and closed after use.
+POOL_OVERFLOW = 10
 # Nothing waits for ever: a stuck session elsewhere must not drain the pool here.
 POSTGRESQL_LIMITS = "-c lock_timeout=10s -c statement_timeout=30s -c idle_in_transaction_session_timeout=60s"
 # The few statements of the queue are the same all day: planned once, each is a quarter cheaper. They go by index and
@@ -95,6 +97,11 @@ class Database:
         pool = self.engine.pool
         return {"used": pool.checkedout(), "idle": pool.checkedin()} if isinstance(pool, sa.QueuePool) else {}
 
+    def connections_max(self) -> int | None:
+        """Who needs one more waits for it."""
+        pool = self.engine.pool
+        return pool.size() + POOL_OVERFLOW if isinstance(pool, sa.QueuePool) else None
+
     async def ping(self) -> None:
         async with self._begin(read_only=True) as connection:
             await connection.execute(sa.select(1))
@@ -137,7 +144,10 @@ def open_database(
     parsed = sa.make_url(url)
     if parsed.get_backend_name() == "sqlite":
         engine = create_async_engine(
-            parsed.set(drivername="sqlite+aiosqlite"), pool_timeout=POOL_WAIT_S, hide_parameters=True
+            parsed.set(drivername="sqlite+aiosqlite"),
+            pool_timeout=POOL_WAIT_S,
+            max_overflow=POOL_OVERFLOW,
+            hide_parameters=True,
         )
         use_sqlite_safely(engine.sync_engine)
     else:
@@ -145,6 +155,7 @@ def open_database(
             parsed.set(drivername="postgresql+psycopg"),
             pool_size=pool_size,
             pool_timeout=POOL_WAIT_S,
+            max_overflow=POOL_OVERFLOW,
             # Whoever was used last knows its statements, and so does its backend.
             pool_use_lifo=True,
             # An error's text must not hold a password hash or a prompt.

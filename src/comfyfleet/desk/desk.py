@@ -42,6 +42,7 @@ from comfyfleet.fleet import AvailabilityPicture, Worker
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, LeaseLost, NothingDelivered
 from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.metrics.facts import FactSink, LeasesChanged
 
 LOOK_EVERY_S = 2.0
 HELD_S = 5.0
@@ -65,6 +66,7 @@ class Desk:
         self._central = central
         self._signer, self._rules = signer, rules
         self._chance = random.Random()  # noqa: S311 spreads retries, hides nothing
+        self.facts = FactSink()
         self.roster = Roster(central)
         self.availability = AvailabilityPicture(self.roster.book)
         self.presence = Presence(central, again_s=rules.lease_ttl_s / 3)
@@ -73,7 +75,7 @@ class Desk:
         self.starts = Starts()
         self.diary = Diary(central)
         self.notices = Notices(central)
-        self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()))
+        self.polls = Polls(central, self.roster, Leasing(signer, rules, floors=Floors()), self.facts)
         self._beats: Coalescer[Sequence[Beat], Extensions] = Coalescer(self._extend)
         self._reports: Coalescer[Report, Ended] = Coalescer(self._complete)
         self._bell = Bell(
@@ -260,10 +262,14 @@ class Desk:
 
     async def _extend(self, calls: list[Sequence[Beat]]) -> Sequence[Extensions | FleetError]:
         extended: dict[Beat, Extended] = {}
+        confirmed = 0
         async with self._central.control_tx() as tx:
             for part in _apart([beat for call in calls for beat in call], lambda beat: beat.proof.dispatch_id):
-                found = await dispatch.extend_leases(tx, part, rules=self._rules)
+                found, firsts = await dispatch.extend_leases(tx, part, rules=self._rules)
                 extended |= {beat: found[beat.proof.dispatch_id] for beat in part if beat.proof.dispatch_id in found}
+                confirmed += firsts
+        if confirmed:
+            self.facts.note(LeasesChanged("confirmed", confirmed))
         return [{beat.proof.dispatch_id: extended[beat] for beat in call if beat in extended} for call in calls]
 
     async def _complete(self, reports: list[Report]) -> Sequence[Ended | FleetError]:

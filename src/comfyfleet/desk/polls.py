@@ -17,6 +17,7 @@ from comfyfleet.dispatch import Ask, Grant, Holder, Leased, LeaseProof, Leasing,
 from comfyfleet.fleet import Standing, Worker, WorkerStatus
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError
 from comfyfleet.kernel.ids import LaneId, WorkerId, WorkflowId
+from comfyfleet.metrics.facts import FactSink, PollsAnswered
 
 NOTHING: frozenset[WorkflowId] = frozenset()
 Assigned = Mapping[WorkerId, frozenset[WorkflowId]]
@@ -56,10 +57,11 @@ def _routings(poll: Poll, workflows: frozenset[WorkflowId]) -> list[Routing]:
 
 
 class Polls:
-    def __init__(self, central: Database, roster: Roster, leasing: Leasing) -> None:
+    def __init__(self, central: Database, roster: Roster, leasing: Leasing, facts: FactSink) -> None:
         self._central = central
         self._roster = roster
         self._leasing = leasing
+        self._facts = facts
         self.room = WaitingRoom()
         self._served: Coalescer[Poll, Served] = Coalescer(self._serve, on_unclaimed=self._take_back)
         self._holding: Coalescer[WorkerId, bool] = Coalescer(self._hold)
@@ -155,6 +157,7 @@ class Polls:
             assigned = await self._roster.assignments(tx, able)
             asks = [self._ask(poll, now.get(poll.worker.id), assigned) for poll in polls]
             leased = await dispatch.lease_dispatches(tx, [ask for ask in asks if isinstance(ask, Ask)], self._leasing)
+        self._facts.note(PollsAnswered(len(polls)))
         changed = {each.worker.id for each in polls if self._has_changed(each.worker, now.get(each.worker.id))}
         return [
             self._answer(poll, ask, leased, assigned, since, changed=poll.worker.id in changed)

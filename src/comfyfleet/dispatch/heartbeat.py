@@ -38,10 +38,15 @@ class Extended:
         return self.epoch <= ASKED_BACK_MAX
 
 
-async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRules) -> dict[DispatchId, Extended]:
-    """Those that come back are extended; a lease that is missing is lost. One call may renew many."""
+async def extend_leases(
+    tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRules
+) -> tuple[dict[DispatchId, Extended], int]:
+    """Those that come back are extended; a lease that is missing is lost. One call may renew many.
+
+    With how many of them this was the first heartbeat of.
+    """
     if not beats:
-        return {}
+        return {}, 0
     rows = [
         {
             **lease_key(beat.proof),
@@ -59,8 +64,7 @@ async def extend_leases(tx: ControlTx, beats: Sequence[Beat], *, rules: QueueRul
         for row in found
     }
     confirmed = [{"id": row["id"], "epoch": row["epoch"]} for row in rows if row["id"] in extended]
-    await tx.run(sql.confirm_attempts(), rows=ordered_batch(confirmed))
-    return extended
+    return extended, await tx.run(sql.confirm_attempts(), rows=ordered_batch(confirmed))
 
 
 def lease_key(proof: LeaseProof) -> dict[str, Any]:

@@ -7,11 +7,13 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from comfyfleet.db import Database
-from comfyfleet.gauges.read import GaugeReader, Reading
-from comfyfleet.metrics.control_plane import WORKFLOWS_MAX
+from comfyfleet.gauges.read import DECISION_HOLDS_S, GaugeReader, Reading
+from comfyfleet.metrics.control_plane import FLEETS_MAX, WORKFLOWS_MAX
 from comfyfleet.metrics.labels import BoundedLabel
+from comfyfleet.scaling import Hold
 
 WORKER_STATUSES = ("ready", "busy", "pending", "draining", "silent")
+STARTING = "starting"
 
 
 class GaugeCollector(Collector):
@@ -33,8 +35,10 @@ class GaugeCollector(Collector):
         if reader.central is not None:
             yield from _queue(reader.central)
             yield from _house(reader.central)
+            yield from _fairness(reader.central)
+            yield from _scaling(reader.central)
         yield self._lag()
-        yield self._connections()
+        yield from self._connections()
 
     def _lag(self) -> GaugeMetricFamily:
         lag = _family("relay_lag_seconds", "Age of the oldest row that a relay has not carried on.", "pool", "relay")
@@ -47,14 +51,19 @@ class GaugeCollector(Collector):
                 lag.add_metric([pool, "webhooks"], found.webhooks_lag_s)
         return lag
 
-    def _connections(self) -> GaugeMetricFamily:
+    def _connections(self) -> Iterator[GaugeMetricFamily]:
         family = _family("db_pool_connections", "Connections of this process to a database.", "database", "state")
+        at_most = _family(
+            "db_pool_connections_max", "Connections that this process may have to a database.", "database"
+        )
         house = self._reader.house
         named: list[tuple[str, Database]] = [(each.name, each) for each in house.databases()]
         for name, database in [*named, ("central (workers)", house.desk.database)]:
             for state, count in database.connections().items():
                 family.add_metric([name, state], count)
-        return family
+            if (most := database.connections_max()) is not None:
+                at_most.add_metric([name], most)
+        yield from (family, at_most)
 
 
 def _queue(reading: Reading) -> Iterator[GaugeMetricFamily]:
@@ -74,21 +83,73 @@ def _queue(reading: Reading) -> Iterator[GaugeMetricFamily]:
     for workflow, age in _bounded(reading, ages, max).items():
         oldest.add_metric([workflow], age)
     yield oldest
+    work = _family(
+        "queue_gpu_seconds", "Work that waits, by the fleet that may do it; shared work is divided.", "fleet"
+    )
+    for fleet, gpu_s in _first(reading.queued_gpu_s, FLEETS_MAX, sum).items():
+        work.add_metric([fleet], gpu_s)
+    yield work
+    wait = _family("queue_expected_wait_seconds", "How long a job queued now would wait for a fleet.", "fleet")
+    for fleet, wait_s in _first(reading.expected_wait_s, FLEETS_MAX, max).items():
+        wait.add_metric([fleet], wait_s)
+    yield wait
 
 
 def _bounded(reading: Reading, values: Mapping[Any, float], together: Any) -> dict[str, float]:
+    named: dict[str, float] = {}
+    for workflow_id, value in values.items():
+        name = reading.names.get(str(workflow_id), str(workflow_id))
+        named[name] = together([named[name], value]) if name in named else value
+    return _first(named, WORKFLOWS_MAX, together)
+
+
+def _first(values: Mapping[str, float], names_max: int, together: Any) -> dict[str, float]:
     """The largest keep their names."""
-    bound, found = BoundedLabel(WORKFLOWS_MAX), dict[str, list[float]]()
-    for workflow_id, value in sorted(values.items(), key=lambda each: -each[1]):
-        found.setdefault(bound(reading.names.get(str(workflow_id), str(workflow_id))), []).append(value)
-    return {workflow: together(each) for workflow, each in found.items()}
+    bound, found = BoundedLabel(names_max), dict[str, list[float]]()
+    for name, value in sorted(values.items(), key=lambda each: -each[1]):
+        found.setdefault(bound(name), []).append(value)
+    return {name: together(each) for name, each in found.items()}
+
+
+def _fairness(reading: Reading) -> Iterator[GaugeMetricFamily]:
+    waiting = [each.queued for each in reading.queue.tenants.values()]
+    yield _gauge("queue_tenants", "Tenants whose jobs wait, among those first in each lane.", len(waiting))
+    largest = max(waiting) / sum(waiting) if sum(waiting) else 0.0
+    yield _gauge("queue_largest_tenant_ratio", "Share of these jobs that belong to one tenant, at most.", largest)
+
+
+def _scaling(reading: Reading) -> Iterator[GaugeMetricFamily]:
+    """As the newest decisions have it. What an old one says of machines is absent; that it is old is told."""
+    desired = _family("workers_desired", "Workers that a fleet that scales is to have ready or starting.", "fleet")
+    at_most = _family("workers_max", "Workers that a fleet that scales may have.", "fleet")
+    held = _family("scaling_held", "1: why a fleet does less than its load asks for.", "fleet", "hold")
+    decided = _family("scaling_decision_timestamp_seconds", "When a fleet last decided how many workers.", "fleet")
+    for fleet, newest in reading.scaling.items():
+        at_most.add_metric([fleet], newest.max_workers)
+        decided.add_metric([fleet], newest.decided_at.timestamp())
+        if newest.age_s < DECISION_HOLDS_S:
+            desired.add_metric([fleet], newest.decision.desired)
+            holds = {each.hold for each in newest.decision.held}
+            for hold in Hold:
+                held.add_metric([fleet, hold.value], int(hold in holds))
+    yield from (desired, at_most, held, decided)
 
 
 def _house(reading: Reading) -> Iterator[GaugeMetricFamily]:
-    workers = _family("workers", "Workers by what they do; silent: not heard of for 90 s.", "fleet", "status")
-    for fleet in sorted({fleet for fleet, _ in reading.workers}):
+    workers = _family(
+        "workers",
+        "Workers by what they do; silent: not heard of for 90 s; starting: machines without one yet.",
+        "fleet",
+        "status",
+    )
+    current = {fleet: each for fleet, each in reading.scaling.items() if each.age_s < DECISION_HOLDS_S}
+    for fleet in sorted({fleet for fleet, _ in reading.workers} | current.keys()):
         for status in WORKER_STATUSES:
             workers.add_metric([fleet, status], reading.workers.get((fleet, status), 0))
+        if fleet in current:
+            # A machine whose worker waits for approval is starting, and its worker is pending: count it once.
+            starting = current[fleet].decision.figures.starting - reading.workers.get((fleet, "pending"), 0)
+            workers.add_metric([fleet, STARTING], max(0, starting))
     yield workers
     yield _gauge("settlements_parked", "Settlements that somebody must look at.", reading.parked)
     yield _gauge("audit_alarms", "Audit chains that do not hold and were not acknowledged.", reading.alarms)

@@ -9,6 +9,7 @@ from comfyfleet.db.tables import (
     ai_job_dispatches,
     comfyui_fleets,
     comfyui_workers,
+    comfyui_workflow_fleets,
     settlements,
     submissions,
     webhook_deliveries,
@@ -16,12 +17,14 @@ from comfyfleet.db.tables import (
 )
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.fleet.lifecycle import LIVE
+from comfyfleet.kernel.ids import WorkflowId
 from comfyfleet.webhooks.lifecycle import DeliveryStatus
 
-d, f, w, s, o, h = (
+d, f, w, a, s, o, h = (
     ai_job_dispatches,
     comfyui_fleets,
     comfyui_workers,
+    comfyui_workflow_fleets,
     settlements,
     submissions,
     webhook_deliveries,
@@ -29,7 +32,12 @@ d, f, w, s, o, h = (
 
 
 def workflow_names() -> sa.Select[Any]:
-    return sa.select(workflows.c.id, workflows.c.slug)
+    return sa.select(workflows.c.id, workflows.c.slug, workflows.c.expected_s)
+
+
+def fleets_of(workflow_ids: list[WorkflowId]) -> sa.Select[Any]:
+    """Which fleets may run these workflows."""
+    return sa.select(a.c.workflow_id, a.c.fleet_id).where(a.c.workflow_id.in_(workflow_ids), a.c.is_active)
 
 
 def fleet_names() -> sa.Select[Any]:

@@ -2,6 +2,7 @@
 
 from comfyfleet.jobs.cancel import request_cancel, request_cancels, unheard_cancels
 from comfyfleet.jobs.collect import Leftovers, erase_leftovers, list_leftovers, mark_collected
+from comfyfleet.jobs.count import count_ended, count_new
 from comfyfleet.jobs.create import create_job, create_jobs
 from comfyfleet.jobs.expire import drop_loose, expire_jobs, list_loose, list_taken, list_told
 from comfyfleet.jobs.lifecycle import JOB, JobEvent, JobStatus
@@ -40,6 +41,8 @@ __all__ = [
     "Submission",
     "Wish",
     "apply_settlement",
+    "count_ended",
+    "count_new",
     "create_job",
     "create_jobs",
     "delete_job",

@@ -10,10 +10,19 @@ from comfyfleet.machines.configure import (
     set_fleet_scaling,
     stop_fleet_scaling,
 )
+from comfyfleet.machines.count import count_answer, count_decision, count_ends
 from comfyfleet.machines.look import look
-from comfyfleet.machines.model import AdapterProblem, DecisionRow, FleetScaling, MachinesRun, OpenLaunch, Seen
+from comfyfleet.machines.model import (
+    AdapterProblem,
+    DecisionRow,
+    FleetScaling,
+    MachinesRun,
+    NewestDecision,
+    OpenLaunch,
+    Seen,
+)
 from comfyfleet.machines.note import ask_ends, drain_worker, note_answer, note_decision, open_launches
-from comfyfleet.machines.show import ScalingReport, list_decisions, make_report, show_scaling
+from comfyfleet.machines.show import ScalingReport, list_decisions, make_report, newest_decisions, show_scaling
 from comfyfleet.machines.turns import (
     any_empty_fleet,
     due_fleets,
@@ -28,6 +37,7 @@ __all__ = [
     "DecisionRow",
     "FleetScaling",
     "MachinesRun",
+    "NewestDecision",
     "OpenLaunch",
     "ScalingReport",
     "Seen",
@@ -35,6 +45,9 @@ __all__ = [
     "ask_ends",
     "build_adapter",
     "choose",
+    "count_answer",
+    "count_decision",
+    "count_ends",
     "drain_worker",
     "due_fleets",
     "end_machines",
@@ -47,6 +60,7 @@ __all__ = [
     "list_machines",
     "look",
     "make_report",
+    "newest_decisions",
     "note_answer",
     "note_decision",
     "note_problem",

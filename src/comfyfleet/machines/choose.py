@@ -51,6 +51,7 @@ def _hold(scaling: FleetScaling, seen: Seen, why: str) -> ScalingDecision:
         busy=sum(each.state is MachineState.READY and each.leases > 0 for each in seen.inputs.machines),
         starting=states.count(MachineState.STARTING),
         draining=states.count(MachineState.DRAINING),
+        queued_gpu_s=seen.inputs.queued_gpu_s,
         expected_wait_s=None,
     )
     return ScalingDecision(

@@ -130,10 +130,22 @@ class Seen:
     starts: Mapping[str, float] = field(default_factory=dict)
     # When those of them were launched that no worker ever registered from.
     died_launched_at_s: tuple[float, ...] = ()
+    # Where those of them ran whose end we had not asked for.
+    lost_unasked: tuple[Market, ...] = ()
     # Launches without an answer.
     unanswered: int = 0
     # Told to end, and still listed as running: they are told again.
     lingering: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewestDecision:
+    """What a fleet that scales aims at now. `age_s`: how long ago it was decided."""
+
+    decision: ScalingDecision
+    max_workers: int
+    decided_at: datetime
+    age_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from comfyfleet.fleet import Fleet
 from comfyfleet.kernel.ids import FleetId
 from comfyfleet.machines import sql
 from comfyfleet.machines.configure import get_fleet_scaling
-from comfyfleet.machines.model import DecisionRow, FleetScaling
+from comfyfleet.machines.model import DecisionRow, FleetScaling, NewestDecision
 from comfyfleet.scaling import ScalingDecision, ScalingInputs, from_json
 
 STEPS_MAX = 500
@@ -67,6 +67,16 @@ def make_report(scaling: FleetScaling, at: datetime, decision: ScalingDecision, 
         text=decision.text,
         spend_per_hour=figures.spend_per_hour,
     )
+
+
+async def newest_decisions(tx: ControlTx, *, fleets_max: int) -> dict[FleetId, NewestDecision]:
+    """Of each fleet that scales, for whoever watches all of them."""
+    return {
+        row.fleet_id: NewestDecision(
+            from_json(row.decision, ScalingDecision), row.max_workers, row.decided_at, max(0.0, row.age_s)
+        )
+        for row in await tx.all(sql.newest_decisions(rows=fleets_max))
+    }
 
 
 async def list_decisions(tx: ControlTx, fleet_id: FleetId, *, since_s: float) -> list[DecisionRow]:

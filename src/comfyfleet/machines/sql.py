@@ -274,6 +274,21 @@ def latest_decisions(fleet_id: FleetId, *, rows: int) -> sa.Select[Any]:
     return sa.select(*e.c).where(e.c.fleet_id == fleet_id).order_by(e.c.decided_at.desc()).limit(rows)
 
 
+def newest_decisions(*, rows: int) -> sa.Select[Any]:
+    """Of each fleet that scales, with how long ago it was made."""
+    newest = (
+        sa.select(e.c.id)
+        .where(e.c.fleet_id == s.c.fleet_id)
+        .order_by(e.c.decided_at.desc())
+        .limit(1)
+        .correlate(s)
+        .scalar_subquery()
+    )
+    age = SecondsBetween(s.c.decided_at, now()).label("age_s")
+    columns = (s.c.fleet_id, s.c.max_workers, s.c.decided_at, age, e.c.decision)
+    return sa.select(*columns).join(e, e.c.id == newest).order_by(s.c.fleet_id).limit(rows)
+
+
 def decisions_since(fleet_id: FleetId, *, since_s: float, rows: int) -> sa.Select[Any]:
     """Those that changed something, newest first: the steps of a curve."""
     return (

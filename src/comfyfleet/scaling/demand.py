@@ -119,6 +119,7 @@ def sum_up(inputs: ScalingInputs, fleet: Fleet, need: Need, surplus: float) -> S
         busy=sum(each.leases > 0 for each in fleet.ready),
         starting=len(fleet.starting),
         draining=len(fleet.draining),
+        queued_gpu_s=inputs.queued_gpu_s,
         load=need.load,
         base=need.base,
         start_s=need.start_s,

@@ -242,6 +242,7 @@ class ScalingFigures:
     busy: int = 0
     starting: int = 0
     draining: int = 0
+    queued_gpu_s: float = 0.0
     load: float = 0.0  # servers' worth of arriving work
     base: float = 0.0  # … with what square-root staffing adds
     start_s: float = 0.0

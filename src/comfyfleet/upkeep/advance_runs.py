@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from comfyfleet import pipelines, tenants, workflows
+from comfyfleet import jobs, pipelines, tenants, workflows
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.kernel.ids import RunId, TenantId
@@ -180,5 +180,6 @@ async def _advance(
 
 
 def tell_begun(house: House, found: Advanced) -> None:
+    jobs.count_new(house.facts.note, found.jobs)
     for job in found.jobs:
         house.live.changed(job.id, user_id=job.user_id)

@@ -8,16 +8,13 @@ from itertools import zip_longest
 
 import structlog
 
-from comfyfleet import pipelines, tenants
+from comfyfleet import jobs, pipelines, tenants
 from comfyfleet.dispatch import DispatchStatus, settlements
 from comfyfleet.dispatch.settlements import Settlement
 from comfyfleet.house import House
-from comfyfleet.jobs import Ended
-from comfyfleet.jobs.lifecycle import JobStatus
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.kernel.ids import EffectId, JobId, RunId, SettlementId, TenantId
-from comfyfleet.metrics.facts import JobSettled
 from comfyfleet.upkeep.advance_runs import GoingOn, tell_begun
 from comfyfleet.workflows import effects
 
@@ -130,8 +127,7 @@ class _Applying:
                 )
         self.applied += [each.id for each in group]
         self.timings |= settled.timings
-        for each in settled.ended:
-            self.house.facts.note(_fact(each))
+        jobs.count_ended(self.house.facts.note, settled.ended)
         if advanced is not None and going_on is not None:
             await going_on.on_advanced(tenant_id, advanced)
             tell_begun(self.house, advanced)
@@ -161,20 +157,6 @@ class _Applying:
             else:
                 pause_s = backoff_s(settlement.tries + 1, chance=self.chance.random())
                 await _try_later(self.house, settlement, text, pause_s=pause_s)
-
-
-def _fact(ended: Ended) -> JobSettled:
-    job = ended.job
-    over_at, started_at = job.completed_at or job.created_at, job.started_at
-    return JobSettled(
-        job.id,
-        job.tenant_id,
-        job.workflow_id,
-        outcome=(job.error_class or job.status.value) if job.status is JobStatus.FAILED else job.status.value,
-        total_s=max(0.0, (over_at - job.created_at).total_seconds()),
-        wait_s=None if started_at is None else max(0.0, (started_at - job.created_at).total_seconds()),
-        run_s=ended.seconds,
-    )
 
 
 def _nobody(tenant_id: TenantId, run_ids: Collection[RunId], are_due: bool) -> None:

@@ -7,7 +7,7 @@ import structlog
 from comfyfleet import dispatch
 from comfyfleet.dispatch import outages
 from comfyfleet.house import House
-from comfyfleet.metrics.facts import LeasesEnded
+from comfyfleet.metrics.facts import LeasesChanged
 from comfyfleet.upkeep.turns import take_turn
 
 NAME = "expire_leases"
@@ -32,6 +32,6 @@ async def tick(house: House, *, chance: random.Random) -> int:
                 log.warning("upkeep.leases_spared", leases=spared)
         expired = await dispatch.expire_leases(tx, rows=BATCH, chance=chance)
     if expired:
-        house.facts.note(LeasesEnded("expired", expired))
+        house.facts.note(LeasesChanged("expired", expired))
         log.info("upkeep.leases_expired", leases=expired)
     return expired

@@ -121,6 +121,7 @@ class FleetScaler:
             if not await machines.note_decision(tx, scaling, seen, decision, state):
                 return  # the settings changed, or another replica has decided
             await machines.note_problem(tx, fleet_id, None)
+        machines.count_decision(self.house.facts.note, scaling, seen)
         _tell(scaling, decision)
         if decision.launches:
             await self._launch(scaling, adapter)
@@ -134,7 +135,9 @@ class FleetScaler:
             seen = await machines.look(tx, scaling, None)
         decision, state = machines.choose(scaling, seen, unlisted=why, refused=None)
         async with self.house.control_tx() as tx:
-            await machines.note_decision(tx, scaling, seen, decision, state)
+            noted = await machines.note_decision(tx, scaling, seen, decision, state)
+        if noted:
+            machines.count_decision(self.house.facts.note, scaling, seen)
         _tell(scaling, decision)
 
     async def _read(self, fleet_id: FleetId) -> FleetScaling | None:
@@ -152,9 +155,10 @@ class FleetScaler:
         for each in launches:
             answer = await machines.launch_machines(adapter, scaling.adapter, each.request, each.token)
             async with self.house.control_tx() as tx:
-                await machines.note_answer(tx, scaling, each, answer)
+                noted = await machines.note_answer(tx, scaling, each, answer)
                 if failed := [error.text for error in answer.errors if error.problem is not LaunchProblem.CAPACITY]:
                     await machines.note_problem(tx, scaling.fleet_id, failed[0])
+            machines.count_answer(self.house.facts.note, scaling, each.request, answer, noted=noted)
             _tell_launch(scaling, each, answer.ids, [error.text for error in answer.errors])
 
     async def _drain(self, scaling: FleetScaling, decision: ScalingDecision) -> None:
@@ -167,6 +171,8 @@ class FleetScaler:
     async def _end(self, scaling: FleetScaling, seen: Seen, decision: ScalingDecision, adapter: Machines) -> None:
         async with self.house.control_tx() as tx:
             asked = await machines.ask_ends(tx, scaling.fleet_id, decision.ends)
+        reasons = {each.machine_id: each.reason for each in decision.ends}
+        machines.count_ends(self.house.facts.note, scaling, seen, {each: reasons[each] for each in asked})
         ids = [*asked, *seen.lingering]
         if not ids:
             return

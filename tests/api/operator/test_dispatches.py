@@ -47,7 +47,7 @@ async def test_a_leased_dispatch_is_cancelled_by_its_worker(depot: Depot) -> Non
     assert answer["dispatch"]["status"] == "leased"
     assert answer["dispatch"]["cancel_requested_at"] is not None
     async with depot.house.control_tx() as tx:
-        beat = await dispatch.extend_leases(tx, [Beat(proof(made, grant))], rules=depot.house.queue_rules)
+        beat, _ = await dispatch.extend_leases(tx, [Beat(proof(made, grant))], rules=depot.house.queue_rules)
     assert beat[dispatch_id].cancel_requested
     await depot.fail(made, grant, FailureClass.CANCELLED)
     shown = await depot.ask("GET", f"/dispatches/{dispatch_id}")

@@ -39,6 +39,11 @@ async def test_what_a_worker_did_is_counted_once_and_by_name(yard: Yard, tmp_pat
         for _ in range(2):  # sent again, it gets the first answer
             await worker.say("complete", **lease_of(first))
         await worker.say("requeue", **lease_of(second), reason="it drains")
+        third = await worker.poll(wait_seconds=1)
+        for _ in range(2):  # only the first heartbeat of a lease confirms it
+            await worker.say("heartbeat", leases=[lease_of(third)])
+        await worker.say("requeue", **lease_of(third), reason="spot_terminate")
+        await worker.say("requeue", **lease_of(third), reason="spot_terminate")
         await worker.say("fail", 409, **lease_of(second), error="late", error_class="infra")
         await yard.client.get("/api/nothing/here")
         answer = await scrape(port)
@@ -47,10 +52,13 @@ async def test_what_a_worker_did_is_counted_once_and_by_name(yard: Yard, tmp_pat
     assert value("comfyfleet_queue_jobs", {"workflow": "face-swap", "state": "queued"}) == 2
     fleet = "video/production"
     assert value("comfyfleet_attempts_total", {"fleet": fleet, "reason": "completed"}) == 1
-    assert value("comfyfleet_attempts_total", {"fleet": fleet, "reason": "requeued"}) == 1
-    leases = {event: value("comfyfleet_leases_total", {"event": event}) for event in ("taken", "returned", "refused")}
-    assert leases == {"taken": 2, "returned": 1, "refused": 1}
-    assert value("comfyfleet_poll_wait_seconds_count", {"fleet": fleet}) == 2
+    assert value("comfyfleet_attempts_total", {"fleet": fleet, "reason": "requeued"}) == 2
+    events = ("taken", "confirmed", "returned", "refused")
+    leases = {event: value("comfyfleet_leases_total", {"event": event}) for event in events}
+    assert leases == {"taken": 3, "confirmed": 1, "returned": 2, "refused": 1}
+    assert value("comfyfleet_spot_interruptions_total", {"fleet": fleet}) == 1
+    assert value("comfyfleet_poll_wait_seconds_count", {"fleet": fleet}) == 3
+    assert 0 < (value("comfyfleet_lease_batch_size_count") or 0) <= (value("comfyfleet_lease_batch_size_sum") or 0)
     assert value("comfyfleet_worker_api_seconds_count", {"call": "complete", "status": "2xx"}) == 2
     assert value("comfyfleet_worker_api_seconds_count", {"call": "fail", "status": "4xx"}) == 1
     assert value("comfyfleet_api_request_seconds_count", {"surface": "tenant", "status": "4xx"}) == 1

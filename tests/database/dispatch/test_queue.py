@@ -79,7 +79,7 @@ class Queue:
 
     async def beat(self, grant: Grant, holder: Holder, **said: Any) -> dispatch.Extended | None:
         async with self.house.control_tx() as tx:
-            found = await dispatch.extend_leases(tx, [Beat(proof(grant, holder), **said)], rules=self.rules)
+            found, _ = await dispatch.extend_leases(tx, [Beat(proof(grant, holder), **said)], rules=self.rules)
         return found.get(grant.dispatch_id)
 
     async def complete(

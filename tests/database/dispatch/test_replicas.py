@@ -103,7 +103,8 @@ async def test_i6_sparing_leases_waits_for_no_heartbeat(house: House) -> None:
 
     async def extend(order: Sequence[Beat]) -> int:
         async with house.desk._central.control_tx() as tx:
-            return len(await dispatch.extend_leases(tx, order, rules=RULES))
+            extended, _ = await dispatch.extend_leases(tx, order, rules=RULES)
+            return len(extended)
 
     async def spare() -> int:
         async with house.control_tx() as tx:

@@ -53,7 +53,7 @@ class Verbs:
         found = []
         for beat in beats:
             async with self._central.control_tx() as tx:
-                extended = await dispatch.extend_leases(tx, [beat], rules=self._rules)
+                extended, _ = await dispatch.extend_leases(tx, [beat], rules=self._rules)
             found.append(beat.proof.dispatch_id in extended)
         return found
 

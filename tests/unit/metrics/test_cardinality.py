@@ -1,6 +1,7 @@
 """However many workers, tenants and workflows there are, Prometheus gets a bounded number of series."""
 
 import subprocess
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
@@ -15,9 +16,20 @@ from comfyfleet.dispatch.figures import QueueFigures, Waiting
 from comfyfleet.gauges import GaugeCollector, PoolReading, Reading
 from comfyfleet.kernel.exchanges import ExchangeOutcome, Kind, TimedExchange
 from comfyfleet.kernel.ids import WorkflowId
+from comfyfleet.machines import NewestDecision
 from comfyfleet.metrics import facts
-from comfyfleet.metrics.control_plane import RUN_S, WAIT_S, WORKFLOWS_MAX, ControlPlaneCounters
+from comfyfleet.metrics.control_plane import (
+    FLEETS_MAX,
+    LAUNCH_PROBLEMS,
+    MARKETS,
+    RUN_S,
+    START_S,
+    WAIT_S,
+    WORKFLOWS_MAX,
+    ControlPlaneCounters,
+)
 from comfyfleet.metrics.names import NamedCollector
+from comfyfleet.scaling import EndReason, LaunchProblem, Market, Reason, ScalingDecision
 from tests.metric_names import find_promtool, problems_of
 
 WORKERS, TENANTS, WORKFLOWS, FLEETS = 10_000, 1_000, 500, 20
@@ -32,7 +44,7 @@ def series(registry: CollectorRegistry, name: str = "comfyfleet_") -> int:
 
 def settled(number: int, workflow: UUID, tenant: UUID) -> facts.JobSettled:
     outcome = OUTCOMES[number % len(OUTCOMES)]
-    return facts.JobSettled(uuid4(), tenant, workflow, outcome, total_s=5.0, wait_s=2.0, run_s=3.0)
+    return facts.JobSettled(uuid4(), tenant, workflow, outcome, tokens=3, total_s=5.0, wait_s=2.0, run_s=3.0)
 
 
 @pytest.mark.parametrize(("tenants_max", "tenant_series"), [(0, 0), (20, 21 * len(OUTCOMES))])
@@ -74,6 +86,59 @@ def test_the_queue_of_500_workflows_has_200_names_and_loses_no_job() -> None:
     assert (len(oldest), oldest["other"]) == (WORKFLOWS_MAX + 1, WORKFLOWS - WORKFLOWS_MAX - 1)
 
 
+def test_many_fleets_that_scale_have_a_bounded_number_of_series() -> None:
+    registry = CollectorRegistry()
+    counters = ControlPlaneCounters(registry)
+    for _ in range(FLEETS_MAX + 100):
+        fleet = uuid4()
+        for fact in machine_facts(fleet):
+            counters.note(fact)
+    named = FLEETS_MAX + 1
+    assert series(registry, "comfyfleet_machine_launch_errors_total") == named * len(LAUNCH_PROBLEMS)
+    assert series(registry, "comfyfleet_gpu_seconds_total") == named * 2
+    assert series(registry, "comfyfleet_machine_start_seconds") == named * (len(START_S) + 3)
+    assert series(registry, "comfyfleet_machines_ended_total") == named * (len(MARKETS) + 1)
+    assert registry.get_sample_value("comfyfleet_gpu_seconds_total", {"fleet": "other", "phase": "idle"}) == 100 * 20
+    queue, names = (
+        QueueFigures({}, {}, {}, {}, 0, False),
+        [f"fleet-{number}/test" for number in range(FLEETS_MAX + 100)],
+    )
+    work = dict.fromkeys(names, 2.0)
+    found = [
+        each
+        for family in collected(Reading({}, queue, {}, {}, 0, 0, queued_gpu_s=work, expected_wait_s=work))
+        for each in family.samples
+    ]
+    seconds = [each.value for each in found if each.name == "comfyfleet_queue_gpu_seconds"]
+    assert (len(seconds), sum(seconds)) == (named, 2.0 * len(names)), "nothing is lost: it is counted together"
+    waits = [each.value for each in found if each.name == "comfyfleet_queue_expected_wait_seconds"]
+    assert (len(waits), max(waits)) == (named, 2.0)
+
+
+def test_a_fleet_that_scales_shows_zeros_before_anything_fails() -> None:
+    """The first failure would be no increase if its series began with it."""
+    registry, fleet = CollectorRegistry(), uuid4()
+    counters = ControlPlaneCounters(registry)
+    counters.note(facts.MachinesSeen(fleet, 0.0, {"idle": 1}))
+    for reason in LAUNCH_PROBLEMS:
+        labels = {"fleet": str(fleet), "reason": reason}
+        assert registry.get_sample_value("comfyfleet_machine_launch_errors_total", labels) == 0
+    lost = {"fleet": str(fleet), "market": "spot", "reason": "lost"}
+    assert registry.get_sample_value("comfyfleet_machines_ended_total", lost) == 0
+    assert set(LAUNCH_PROBLEMS) == {*LaunchProblem, EndReason.NEVER_REGISTERED}
+    assert set(MARKETS) == {*Market}
+
+
+def machine_facts(fleet: UUID) -> list[facts.Fact]:
+    return [
+        facts.MachinesLaunched(fleet, "spot", 2),
+        facts.LaunchFailed(fleet, "capacity", 2),
+        facts.MachineStarted(fleet, 100.0),
+        facts.MachineEnded(fleet, "spot", "drained"),
+        facts.MachinesSeen(fleet, 10.0, {"running": 1, "idle": 2}),
+    ]
+
+
 def test_ids_become_names_and_exemplars_are_in_openmetrics_only() -> None:
     counted, shown = CollectorRegistry(), CollectorRegistry()
     counters = ControlPlaneCounters(counted)
@@ -106,7 +171,11 @@ def test_what_is_shown_follows_the_naming_rules_of_prometheus() -> None:
     for fact in (
         settled(0, uuid4(), uuid4()),
         facts.LeaseTaken(None, 1.0),
-        facts.LeasesEnded("expired", 3),
+        facts.LeasesChanged("expired", 3),
+        facts.PollsAnswered(7),
+        facts.SpotInterrupted(None),
+        facts.TokensMoved("credit", 5),
+        *machine_facts(uuid4()),
         facts.AttemptEnded(None, "infra"),
         facts.LoopTicked("expire_leases", failed=False, at_s=1.0, every_s=2.0),
         facts.LoopTicked("expire_leases", failed=True, at_s=2.0, every_s=2.0),
@@ -116,7 +185,18 @@ def test_what_is_shown_follows_the_naming_rules_of_prometheus() -> None:
     ):
         counters.note(fact)
     counters.exchanged(TimedExchange(Kind.WEBHOOK, "POST", outcome=ExchangeOutcome.TIMED_OUT, took_s=9.0))
-    reading = Reading({}, QueueFigures({}, {}, {}, {}, 0, False), {("none", "ready"): 1}, {"main": 1.0}, 0, 0)
+    newest = NewestDecision(ScalingDecision(desired=1, reason=Reason.STEADY), 3, datetime.now(UTC), 1.0)
+    reading = Reading(
+        {},
+        QueueFigures({}, {}, {}, {}, 0, False),
+        {("none", "ready"): 1},
+        {"main": 1.0},
+        0,
+        0,
+        queued_gpu_s={"none": 1.0},
+        expected_wait_s={"none": 1.0},
+        scaling={"none": newest},
+    )
     registry.register(GaugeCollector(a_reader(reading)))
     text = generate_latest(registry).decode()
     assert problems_of(text) == []
@@ -146,7 +226,9 @@ def test_the_rules_find_what_breaks_them(text: str, problem: str | None) -> None
 
 
 def a_reader(reading: Reading) -> Any:
-    house = SimpleNamespace(databases=list, desk=SimpleNamespace(database=SimpleNamespace(connections=dict)))
+    house = SimpleNamespace(
+        databases=list, desk=SimpleNamespace(database=SimpleNamespace(connections=dict, connections_max=int))
+    )
     return SimpleNamespace(central=reading, pools={"main": PoolReading(0.0, 0.0)}, house=house)
 
 

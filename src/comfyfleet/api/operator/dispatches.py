@@ -161,6 +161,7 @@ async def retry_dispatch(dispatch_id: DispatchId, house: TheHouse, actor: Acting
         job = await jobs.retry_job(tenant, JobId(dispatch_id))
         action = Action("dispatch.retry", str(dispatch_id), {"job_id": job.id})
         await audit.record_tenant_action(tenant, actor, action, signer=house.chain)
+    jobs.count_new(house.facts.note, [job])
     wake_relay(request, found.pool)
     house.live.people_changed()
     await _until_queued(house, DispatchId(job.id))

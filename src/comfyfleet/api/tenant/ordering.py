@@ -68,12 +68,19 @@ async def order(house: House, wanted: Wanted) -> Placed:
             raise
         return Placed(before, replayed=True)
     async with house.tenant_tx(wanted.home) as tx:
-        return await jobs.place_order(
+        placed = await jobs.place_order(
             tx,
             prepared,
             rules=rules_for(house, wanted.home),
             webhook_secret=house.webhook_secret(wanted.home.tenant_id),
         )
+    _count(house, placed)
+    return placed
+
+
+def _count(house: House, placed: Placed) -> None:
+    if not placed.replayed:
+        jobs.count_new(house.facts.note, [placed.job])
 
 
 async def _prepare(house: House, wanted: Wanted) -> jobs.Order:
@@ -101,9 +108,11 @@ async def retry(house: House, home: Home, job_id: JobId, user_id: UserId, idempo
             raise
         return Placed(before, replayed=True)
     async with house.tenant_tx(home) as tx:
-        return await jobs.retry_order(
+        placed = await jobs.retry_order(
             tx, job_id, user_id, idempotency_key=idempotency_key, rules=rules_for(house, home)
         )
+    _count(house, placed)
+    return placed
 
 
 async def require_offered(house: House, home: Home, job_id: JobId, user_id: UserId) -> None:
@@ -134,6 +143,7 @@ async def cancel(house: House, home: Home, job_id: JobId, user_id: UserId) -> Jo
     if owed is not None:
         async with house.tenant_tx(home) as tx:
             applied = await pipelines.apply_settlement(tx, owed)
+        jobs.count_ended(house.facts.note, applied.ended)
         async with house.control_tx() as tx:
             await settlements.mark_applied(tx, [owed.id])
         house.live.changed_runs(applied.runs)

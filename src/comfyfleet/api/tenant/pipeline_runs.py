@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
 
-from comfyfleet import pipelines
+from comfyfleet import jobs, pipelines
 from comfyfleet.api.background import wake_relay, wake_runs, wake_webhooks
 from comfyfleet.api.bodies import Body, View, page_request
 from comfyfleet.api.policy import TenantCaller, TheHouse, TheOptions, home_of
@@ -372,6 +372,7 @@ async def retry_run_job(
     await ordering.require_offered(house, home, job_id, caller.user_id)
     async with house.tenant_tx(home) as tx:
         job = await pipelines.retry_run_job(tx, run_id, job_id, caller.user_id, rules=rules)
+    jobs.count_new(house.facts.note, [job])
     house.live.changed(job.id, user_id=caller.user_id)
     house.live.changed_runs([run_id])
     wake_relay(request, home.pool)

@@ -13,7 +13,7 @@ from comfyfleet.dispatch import Beat, Extended
 from comfyfleet.fleet import Worker, WorkerStatus
 from comfyfleet.kernel.errors import InvalidInput, LeaseLost
 from comfyfleet.kernel.ids import DispatchId, JobId
-from comfyfleet.metrics.facts import LeasesEnded
+from comfyfleet.metrics.facts import LeasesChanged
 from comfyfleet.wire import worker_v1 as wire
 
 # Of a URL's life: a worker that has so little left gets a fresh one.
@@ -33,7 +33,7 @@ async def heartbeat(call: Call) -> wire.HeartbeatReply:
     beats = [_beat(worker, each) for each in leases]
     extended = await desk.heartbeat(beats)
     if lost := sum(each.dispatch_id not in extended for each in leases):
-        call.house.facts.note(LeasesEnded("refused", lost))
+        call.house.facts.note(LeasesChanged("refused", lost))
     if said.dispatch_id is not None and said.dispatch_id not in extended:
         raise LeaseLost(said.dispatch_id, "it ran out, ended, or is another worker's now")
     held = [each for each in leases if each.dispatch_id in extended]

@@ -15,10 +15,12 @@ from comfyfleet.dispatch import Ended, FailureClass, Report
 from comfyfleet.fleet import Worker
 from comfyfleet.kernel.errors import LeaseLost
 from comfyfleet.kernel.masking import masked
-from comfyfleet.metrics.facts import AttemptEnded, LeasesEnded
+from comfyfleet.metrics.facts import AttemptEnded, LeasesChanged, SpotInterrupted
 from comfyfleet.wire import worker_v1 as wire
 
 REQUEUED = "requeued"
+# So begins the reason of a worker whose Spot machine is being taken away.
+SPOT = "spot_"
 
 
 async def complete(call: Call) -> wire.EndReply:
@@ -45,6 +47,8 @@ async def requeue(call: Call) -> wire.EndReply:
     said, worker = await identified(call, wire.Requeue)
     report = replace(_report(worker, said), failure=FailureClass.INTERRUPTED, error=said.reason)
     ended = await _ended(call, worker, call.house.desk.requeue(report), REQUEUED)
+    if said.reason.startswith(SPOT) and not ended.replayed:
+        call.house.facts.note(SpotInterrupted(worker.fleet_id))
     _write_down(call, WorkerEventName.REQUEUE, said, ended, reason=said.reason)
     return _reply(ended)
 
@@ -54,12 +58,12 @@ async def _ended(call: Call, worker: Worker, ending: Awaitable[Ended], reason: s
     try:
         ended = await ending
     except LeaseLost:
-        note(LeasesEnded("refused"))
+        note(LeasesChanged("refused"))
         raise
     if not ended.replayed:
         note(AttemptEnded(worker.fleet_id, reason))
         if reason == REQUEUED:
-            note(LeasesEnded("returned"))
+            note(LeasesChanged("returned"))
     return ended
 
 

@@ -1,2 +1,2 @@
-SELECT workflows.id, workflows.slug
+SELECT workflows.id, workflows.slug, workflows.expected_s
 FROM workflows
