@@ -20,6 +20,7 @@ NOT_RUN = {
     "docs/how-to/embed-the-pool.md": 2,
     "docs/how-to/receive-webhooks.md": 1,
     "docs/how-to/run-a-fleet.md": 3,
+    "docs/how-to/run-machines-on-aws.md": 2,
     "docs/how-to/run-a-worker.md": 4,
     "docs/how-to/run-in-production.md": 5,
     "docs/how-to/simulate-a-fleet.md": 1,

@@ -17,6 +17,8 @@ from comfyfleet.cli.tables import ago, print_facts, print_table
 from comfyfleet.kernel.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from comfyfleet import fleet, machines, scaling
     from comfyfleet.house import House
     from comfyfleet.machines import DecisionRow, FleetScaling, ScalingReport, written
@@ -56,10 +58,13 @@ def scale(
     down_delay: Annotated[
         float | None, typer.Option(help="Seconds that a surplus lasts before it is drained. Default: a start-up time.")
     ] = None,
-    adapter: Annotated[str | None, typer.Option(help="Who provides its machines: command or local.")] = None,
+    adapter: Annotated[str | None, typer.Option(help="Who provides its machines: aws, command or local.")] = None,
     adapter_settings: Annotated[
         str | None, typer.Option("--adapter-settings", help="Its configuration: JSON, or @FILE that holds it.")
     ] = None,
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help="Do not ask the provider whether the adapter's settings are right.")
+    ] = False,
     off: Annotated[bool, typer.Option("--off", help="It scales no longer; first set --min 0 --max 0.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -75,28 +80,29 @@ def scale(
     config = _read_config(adapter_settings)
 
     async def work(house: House) -> FleetScaling | None:
+        if off:
+            async with house.control_tx() as tx:
+                await machines.stop_fleet_scaling(tx, await fleet.find_fleet_named(tx, name))
+                await record(house, tx, "fleet.scale", name, off=True)
+            return None
+        changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
+        if no_budget:
+            changes["budget_per_hour"] = None
+        if eagerness is not None:
+            changes["eagerness"] = scaling.Eagerness(eagerness)
+        if classes:
+            changes["classes"] = tuple(written.read_class(each) for each in classes)
+        if (adapter or config is not None or classes) and not no_check:
+            # Numbers alone are changed without asking: an operator must be able to stop a fleet while AWS is away.
+            async with house.control_tx(read_only=True) as tx:
+                found = await fleet.find_fleet_named(tx, name)
+                before = await machines.find_fleet_scaling(tx, found.id)
+            await machines.inspect_adapter(*_wanted(before, changes, adapter, config))
         async with house.control_tx() as tx:
             found = await fleet.find_fleet_named(tx, name)
-            if off:
-                await machines.stop_fleet_scaling(tx, found)
-                await record(house, tx, "fleet.scale", name, off=True)
-                return None
             before = await machines.find_fleet_scaling(tx, found.id)
-            changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
-            if no_budget:
-                changes["budget_per_hour"] = None
-            if eagerness is not None:
-                changes["eagerness"] = scaling.Eagerness(eagerness)
-            if classes:
-                changes["classes"] = tuple(written.read_class(each) for each in classes)
-            chosen = adapter or (before.adapter if before is not None else None)
-            if chosen is None:
-                raise InvalidInput("adapter", "is needed for a fleet that does not scale yet; give --adapter")
-            settings = _changed(before.settings if before is not None else None, changes)
-            kept = before.adapter_settings if before is not None and before.adapter == chosen else {}
-            made = await machines.set_fleet_scaling(
-                tx, found, settings, adapter=chosen, adapter_settings=kept if config is None else config
-            )
+            chosen, provider, settings = _wanted(before, changes, adapter, config)
+            made = await machines.set_fleet_scaling(tx, found, settings, adapter=chosen, adapter_settings=provider)
             facts = {field: str(value) for field, value in changes.items()}
             await record(house, tx, "fleet.scale", name, adapter=chosen, **facts)
         house.desk.assignments_changed()
@@ -188,6 +194,18 @@ async def _preview(house: House, found: FleetScaling) -> ScalingReport:
         refused = await machines.last_refusal(tx, found.fleet_id)
     decision, _ = machines.choose(found, seen, unlisted=problem, refused=refused)
     return machines.make_report(found, seen.at, decision, seen.inputs)
+
+
+def _wanted(
+    before: FleetScaling | None, changes: dict[str, Any], adapter: str | None, config: dict[str, Any] | None
+) -> tuple[str, Mapping[str, Any], ScalingSettings]:
+    """The adapter, its settings, and those of the fleet; what is not given stays."""
+    chosen = adapter or (before.adapter if before is not None else None)
+    if chosen is None:
+        raise InvalidInput("adapter", "is needed for a fleet that does not scale yet; give --adapter")
+    kept = before.adapter_settings if before is not None and before.adapter == chosen else {}
+    settings = _changed(before.settings if before is not None else None, dict(changes))
+    return chosen, kept if config is None else config, settings
 
 
 def _changed(before: ScalingSettings | None, changes: dict[str, Any]) -> ScalingSettings:

@@ -1,7 +1,14 @@
 """Fleets that scale: their settings, what is known of them, what was decided, and the machines that run for them."""
 
-from comfyfleet.machines.adapters import build_adapter
-from comfyfleet.machines.ask import end_machines, launch_machines, list_machines
+from comfyfleet.machines.adapters import build_adapter, inspect_adapter
+from comfyfleet.machines.ask import (
+    end_machines,
+    launch_machines,
+    list_machines,
+    plan_launch,
+    unreachable,
+    withdraw_launches,
+)
 from comfyfleet.machines.choose import choose
 from comfyfleet.machines.configure import (
     find_fleet_scaling,
@@ -21,7 +28,7 @@ from comfyfleet.machines.model import (
     OpenLaunch,
     Seen,
 )
-from comfyfleet.machines.note import ask_ends, drain_worker, note_answer, note_decision, open_launches
+from comfyfleet.machines.note import ask_ends, drain_worker, note_answer, note_decision, note_plan, open_launches
 from comfyfleet.machines.show import ScalingReport, list_decisions, make_report, newest_decisions, show_scaling
 from comfyfleet.machines.turns import (
     any_empty_fleet,
@@ -54,6 +61,7 @@ __all__ = [
     "find_fleet_scaling",
     "forget_old_decisions",
     "get_fleet_scaling",
+    "inspect_adapter",
     "last_refusal",
     "launch_machines",
     "list_decisions",
@@ -63,11 +71,15 @@ __all__ = [
     "newest_decisions",
     "note_answer",
     "note_decision",
+    "note_plan",
     "note_problem",
     "open_launches",
+    "plan_launch",
     "release_fleet",
     "resume_fleet_launches",
     "set_fleet_scaling",
     "show_scaling",
     "stop_fleet_scaling",
+    "unreachable",
+    "withdraw_launches",
 ]

@@ -6,13 +6,22 @@ from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 from comfyfleet.kernel.errors import FleetError
-from comfyfleet.machines.model import AdapterProblem
-from comfyfleet.scaling import CloudMachine, LaunchAnswer, LaunchError, LaunchProblem, LaunchRequest, Machines
+from comfyfleet.machines.model import AdapterProblem, OpenLaunch
+from comfyfleet.scaling import (
+    CloudMachine,
+    LaunchAnswer,
+    LaunchError,
+    LaunchProblem,
+    LaunchRequest,
+    Machines,
+    PlannedMachines,
+)
 
 # Beyond any adapter's own limit: for one that hangs all the same.
 ANSWERS_WITHIN_S = 330.0
 ID_CHARS_MAX = 128
 MACHINES_MAX = 100_000
+PLAN_CHARS_MAX = 2_000
 T = TypeVar("T")
 
 
@@ -28,20 +37,42 @@ async def list_machines(adapter: Machines, name: str) -> list[CloudMachine]:
     return list(listed)
 
 
-async def launch_machines(adapter: Machines, name: str, request: LaunchRequest, token: str) -> LaunchAnswer:
+async def plan_launch(adapter: PlannedMachines, name: str, launch: OpenLaunch, open_plans: Sequence[str]) -> str | None:
+    """None: it is launched by its token. Raises AdapterProblem."""
+    plan = await _answer(adapter.plan_launch(launch.request, open_plans), name, "plan_launch")
+    if plan is not None and len(plan) > PLAN_CHARS_MAX:
+        raise AdapterProblem(name, f"made a plan of {len(plan)} characters, at most {PLAN_CHARS_MAX} are kept")
+    return plan
+
+
+async def launch_machines(adapter: Machines, name: str, launch: OpenLaunch, plan: str | None) -> LaunchAnswer:
     """An answer that makes no sense is no answer: machines may run, and the same token asks for them again."""
+    request = launch.request
     try:
-        answer = await _answer(adapter.launch(request, token), name, "launch")
+        if plan is not None and isinstance(adapter, PlannedMachines):
+            asked = adapter.launch_planned(request, plan)
+        else:
+            asked = adapter.launch(request, launch.token)
+        answer = await _answer(asked, name, "launch")
         _check_ids(answer.ids, name)
         if len(answer.ids) > request.number:
             raise AdapterProblem(name, f"launched {len(answer.ids)} machines where {request.number} were asked for")
     except AdapterProblem as problem:
-        return LaunchAnswer((), (LaunchError(LaunchProblem.UNREACHABLE, problem.message, request.number),))
+        return unreachable(request, problem)
     missing = request.number - len(answer.ids)
     if missing and not answer.errors:
         text = f"{name}: launched {len(answer.ids)} of {request.number} machines, and did not say why"
         return LaunchAnswer(answer.ids, (LaunchError(LaunchProblem.CAPACITY, text, missing),))
     return answer
+
+
+def unreachable(request: LaunchRequest, problem: AdapterProblem) -> LaunchAnswer:
+    return LaunchAnswer((), (LaunchError(LaunchProblem.UNREACHABLE, problem.message, request.number),))
+
+
+async def withdraw_launches(adapter: PlannedMachines, name: str) -> None:
+    """Raises AdapterProblem."""
+    await _answer(adapter.withdraw(), name, "withdraw")
 
 
 async def end_machines(adapter: Machines, name: str, ids: Sequence[str]) -> None:

@@ -17,16 +17,17 @@ def choose(
     known = replace(scaling.state, failed_launches_at_s=(*scaling.state.failed_launches_at_s, *seen.died_launched_at_s))
     decision, state = decide(seen.inputs, seen.settings, known)
     if seen.unanswered and decision.launches:
-        decision = _without_launches(decision, seen.unanswered)
+        decision = _without_launches(decision, seen.unanswered, failed=scaling.problem is not None)
     held = tuple(_explained(each, refused) for each in decision.held)
     if scaling.problem is not None:
         held = (*held, Held(Hold.PROVIDER, scaling.problem))
     return replace(decision, held=held), state
 
 
-def _without_launches(decision: ScalingDecision, unanswered: int) -> ScalingDecision:
+def _without_launches(decision: ScalingDecision, unanswered: int, *, failed: bool) -> ScalingDecision:
     """What was asked for may run already. Asking for more on top of it would never end."""
-    held = Held(Hold.PROVIDER, f"{unanswered} launches have no answer yet; they are repeated before others are made")
+    text = f"{unanswered} launches have no answer yet; they are repeated before others are made"
+    held = Held(Hold.PROVIDER if failed else Hold.LAUNCHING, text)
     fewer = sum(each.number for each in decision.launches)
     return replace(
         decision,

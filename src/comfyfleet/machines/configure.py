@@ -8,10 +8,10 @@ import msgspec
 from comfyfleet import fleet
 from comfyfleet.db import ControlTx
 from comfyfleet.fleet import Fleet
-from comfyfleet.kernel.errors import NotFound
+from comfyfleet.kernel.errors import InvalidInput, NotFound
 from comfyfleet.kernel.ids import FleetId
 from comfyfleet.machines import sql
-from comfyfleet.machines.adapters import check_adapter
+from comfyfleet.machines.adapters import check_adapter, claims_of
 from comfyfleet.machines.model import FleetScaling, MachinesRun
 from comfyfleet.scaling import ScalingSettings, ScalingState, check_settings, from_json, resume_launches, to_json
 
@@ -21,7 +21,7 @@ async def set_fleet_scaling(
 ) -> FleetScaling:
     """Raises InvalidInput. From now on the fleet's effects are also sold while it has no worker."""
     check_settings(settings)
-    check_adapter(adapter, adapter_settings)
+    check_adapter(adapter, adapter_settings, settings)
     await tx.one(
         sql.write_settings(
             found.id,
@@ -32,6 +32,8 @@ async def set_fleet_scaling(
             state=to_json(ScalingState()),
         )
     )
+    # After the write: of two fleets that are set at once, the second sees the first.
+    await _require_unclaimed(tx, found, claims_of(adapter, adapter_settings))
     if not found.scales_from_zero:
         await fleet.set_scaling(tx, found.id, scales_from_zero=True)
     return await get_fleet_scaling(tx, found)
@@ -65,6 +67,20 @@ async def find_fleet_scaling(tx: ControlTx, fleet_id: FleetId) -> FleetScaling |
     """None: it does not scale."""
     row = await tx.maybe(sql.scaling_of(fleet_id))
     return FleetScaling.from_row(row) if row is not None else None
+
+
+async def _require_unclaimed(tx: ControlTx, found: Fleet, claimed: frozenset[str]) -> None:
+    for row in await tx.all(sql.adapters_in_use()) if claimed else []:
+        try:
+            theirs = claims_of(row.adapter, msgspec.json.decode(row.adapter_settings))
+        except InvalidInput:  # written by another version of the server
+            continue
+        if row.fleet_id != found.id and (both := sorted(claimed & theirs)):
+            raise InvalidInput(
+                "adapter_settings",
+                f"{both[0]} belongs to fleet {row.slug}/{row.stage}: two fleets would end each other's machines; "
+                "give each fleet groups of its own",
+            )
 
 
 def _does_not_scale(found: Fleet) -> NotFound:

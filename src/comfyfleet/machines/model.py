@@ -109,11 +109,12 @@ class OpenLaunch:
     request: LaunchRequest
     asked_at: datetime
     age_s: float
+    plan: str | None
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
         request = LaunchRequest(row.machine_class, Market(row.market), row.zone, row.machines)
-        return cls(row.decision_id, row.ordinal, row.token, request, row.asked_at, row.age_s)
+        return cls(row.decision_id, row.ordinal, row.token, request, row.asked_at, row.age_s, row.plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ async def _add(
 
 async def _sign_off(tx: ControlTx, fleet_id: FleetId, machine_id: str) -> None:
     """Its machine is gone: it counts no longer. One with leases stays until they have run out."""
-    worker = await tx.maybe(sql.standing_of(fleet_id, machine_id))
+    worker = await _worker_of(tx, fleet_id, machine_id)
     if worker is not None and not worker.leases and worker.status in LIVE:
         await fleet.move_worker(tx, machine_id, WorkerEvent.LEAVE)
 
@@ -140,10 +140,16 @@ async def open_launches(tx: ControlTx, fleet_id: FleetId) -> list[OpenLaunch]:
     return [OpenLaunch.from_row(row) for row in await tx.all(sql.open_launches(fleet_id))]
 
 
+async def note_plan(tx: ControlTx, launch: OpenLaunch, plan: str) -> bool:
+    """Before the provider is asked. False: another replica has planned this launch, or it is answered."""
+    changed = await tx.run(sql.note_plan(launch.decision_id, launch.ordinal, before=launch.plan, plan=plan))
+    return bool(changed)
+
+
 async def note_answer(tx: ControlTx, scaling: FleetScaling, launch: OpenLaunch, answer: LaunchAnswer) -> bool:
     """Its machines, and what it teaches of the place. False: it stays open, or was noted before."""
-    is_lost = any(each.problem is LaunchProblem.UNREACHABLE for each in answer.errors)
-    if is_lost and not answer.ids and launch.age_s < GIVEN_UP_S:
+    is_open = any(each.problem in (LaunchProblem.UNREACHABLE, LaunchProblem.PENDING) for each in answer.errors)
+    if is_open and not answer.ids and launch.age_s < GIVEN_UP_S:
         return False
     problem = "; ".join(each.text for each in answer.errors)[:PROBLEM_CHARS_MAX] or None
     closed = await tx.maybe(
@@ -175,11 +181,11 @@ async def note_answer(tx: ControlTx, scaling: FleetScaling, launch: OpenLaunch, 
 
 async def drain_worker(tx: ControlTx, fleet_id: FleetId, worker_id: str) -> bool:
     """False: it is not at work any more, or has taken a job since: then it stays."""
-    worker = await tx.maybe(sql.standing_of(fleet_id, worker_id))
+    worker = await _worker_of(tx, fleet_id, worker_id)
     if worker is None:
         return False
     await take_turns(tx, [WorkerId(worker.id)])
-    worker = await tx.maybe(sql.standing_of(fleet_id, worker_id))
+    worker = await _worker_of(tx, fleet_id, worker_id)
     if worker is None or worker.leases or worker.status != WorkerStatus.APPROVED:
         return False
     await fleet.move_worker(tx, worker_id, WorkerEvent.DRAIN)
@@ -198,10 +204,12 @@ async def ask_ends(tx: ControlTx, fleet_id: FleetId, ends: Sequence[MachineEnd])
 
 
 async def _ask_end(tx: ControlTx, fleet_id: FleetId, end: MachineEnd) -> bool:
-    worker = await tx.maybe(sql.standing_of(fleet_id, end.machine_id))
+    worker = await tx.maybe(sql.standing_of(end.machine_id))
     if worker is not None:
         await take_turns(tx, [WorkerId(worker.id)])
-        worker = await tx.maybe(sql.standing_of(fleet_id, end.machine_id))
+        worker = await tx.maybe(sql.standing_of(end.machine_id))
+    if worker is not None and worker.fleet_id != fleet_id and worker.status in LIVE:
+        return False  # it joined another fleet and works there, whatever this one knows of its machine
     if worker is not None and (worker.leases or worker.status not in _ENDABLE[end.reason]):
         return False
     return await tx.maybe(sql.ask_end(fleet_id, end.machine_id, reason=end.reason.value)) is not None
@@ -213,3 +221,9 @@ _ENDABLE = {
     EndReason.ORPHANED: (WorkerStatus.GONE, WorkerStatus.REVOKED),
     EndReason.NEVER_REGISTERED: (WorkerStatus.PENDING, WorkerStatus.GONE, WorkerStatus.REVOKED),
 }
+
+
+async def _worker_of(tx: ControlTx, fleet_id: FleetId, machine_id: str) -> Any | None:
+    """None: no worker of that name has joined this fleet."""
+    worker = await tx.maybe(sql.standing_of(machine_id))
+    return worker if worker is not None and worker.fleet_id == fleet_id else None

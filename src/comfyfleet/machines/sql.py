@@ -83,6 +83,13 @@ def _scaling() -> sa.Select[Any]:
 # ── turns ───────────────────────────────────────────────────────────────────────────────────
 
 
+def adapters_in_use() -> sa.Select[Any]:
+    """Of all fleets that scale."""
+    return sa.select(s.c.fleet_id, f.c.slug, f.c.stage, s.c.adapter, s.c.adapter_settings).join(
+        f, f.c.id == s.c.fleet_id
+    )
+
+
 def hold_due(*, holder: str, every_s: float, hold_s: float) -> sa.Update:
     """Those whose turn it is, and those that an order may wake; held by this replica until it releases them."""
     free = sa.or_(s.c.held_until.is_(None), s.c.held_until < now())
@@ -321,13 +328,19 @@ def forget_machines(*, age_s: float) -> sa.Delete:
 
 
 def insert_launch() -> sa.Insert:
-    return sa.insert(n).values({**_given(n), "asked_at": now(), "answered_at": None, "launched": None, "problem": None})
+    return sa.insert(n).values(
+        {**_given(n), "asked_at": now(), **dict.fromkeys(["answered_at", "launched", "problem", "plan"])}
+    )
 
 
 def open_launches(fleet_id: FleetId) -> sa.Select[Any]:
     """Asked for, and not answered: with how long ago."""
     age = SecondsBetween(n.c.asked_at, now()).label("age_s")
-    return sa.select(*n.c, age).where(n.c.fleet_id == fleet_id, n.c.answered_at.is_(None)).order_by(n.c.token)
+    return (
+        sa.select(*n.c, age)
+        .where(n.c.fleet_id == fleet_id, n.c.answered_at.is_(None))
+        .order_by(n.c.decision_id, n.c.ordinal)
+    )
 
 
 def close_launch(decision_id: UUID, ordinal: int, *, launched: int, problem: str | None) -> sa.Update:
@@ -337,6 +350,16 @@ def close_launch(decision_id: UUID, ordinal: int, *, launched: int, problem: str
         .where(n.c.decision_id == decision_id, n.c.ordinal == ordinal, n.c.answered_at.is_(None))
         .values(answered_at=now(), launched=launched, problem=problem)
         .returning(n.c.token)
+    )
+
+
+def note_plan(decision_id: UUID, ordinal: int, *, before: str | None, plan: str) -> sa.Update:
+    """Guarded by the plan that was read: of two replicas that plan, one does."""
+    known = n.c.plan.is_(None) if before is None else n.c.plan == before
+    return (
+        sa.update(n)
+        .where(n.c.decision_id == decision_id, n.c.ordinal == ordinal, n.c.answered_at.is_(None), known)
+        .values(plan=plan)
     )
 
 
@@ -389,14 +412,12 @@ def mark_ended(fleet_id: FleetId, machine_ids: list[str]) -> sa.Update:
     )
 
 
-def standing_of(fleet_id: FleetId, machine_id: str) -> sa.Select[Any]:
-    """Of a machine's worker, just before the machine is ended."""
+def standing_of(machine_id: str) -> sa.Select[Any]:
+    """Of a machine's worker, whichever fleet it joined."""
     leases = (
         sa.select(sa.func.count())
         .where(d.c.worker_id == w.c.id, d.c.status == constant(DispatchStatus.LEASED))
         .correlate(w)
         .scalar_subquery()
     )
-    return sa.select(w.c.id, w.c.status, leases.label("leases")).where(
-        w.c.worker_id == machine_id, w.c.fleet_id == fleet_id
-    )
+    return sa.select(w.c.id, w.c.status, w.c.fleet_id, leases.label("leases")).where(w.c.worker_id == machine_id)

@@ -8,6 +8,7 @@ from comfyfleet.scaling.machines import (
     LaunchError,
     LaunchProblem,
     Machines,
+    PlannedMachines,
     launch_token,
 )
 from comfyfleet.scaling.model import (
@@ -59,6 +60,7 @@ __all__ = [
     "Market",
     "Offer",
     "Place",
+    "PlannedMachines",
     "Reason",
     "ScalingDecision",
     "ScalingFigures",

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from comfyfleet.scaling.model import LaunchRequest, Market, Place
 
@@ -36,6 +36,7 @@ class LaunchProblem(StrEnum):
     CAPACITY = "capacity"  # there is none now: elsewhere, or later
     QUOTA = "quota"  # the account may not have more
     REFUSED = "refused"  # permissions, no such group, no such class
+    PENDING = "pending"  # asked for, and not there yet: the same token asks again
     UNREACHABLE = "unreachable"  # no usable answer: the machines may have been launched, the same token tells
 
 
@@ -48,8 +49,11 @@ class LaunchError:
 
 @dataclass(frozen=True, slots=True)
 class LaunchAnswer:
+    """`plan`: what a planned launch that is not over wants written down for its next try."""
+
     ids: tuple[str, ...]
     errors: tuple[LaunchError, ...] = ()
+    plan: str | None = None
 
 
 class Machines(Protocol):
@@ -58,6 +62,20 @@ class Machines(Protocol):
     async def describe(self) -> Sequence[CloudMachine]: ...
     async def launch(self, request: LaunchRequest, token: str) -> LaunchAnswer: ...
     async def terminate(self, ids: Sequence[str]) -> None: ...
+
+
+@runtime_checkable
+class PlannedMachines(Machines, Protocol):
+    """A provider that may lack launch tokens. What `plan_launch` returns is written down, once, before the provider is
+    asked; `launch_planned` may be repeated with it. None: it has tokens, `launch` is used. `open_plans`: of launches
+    that are not answered.
+
+    `withdraw`: nothing is wanted and no machine is listed; whatever was asked for and did not come is taken back.
+    """
+
+    async def plan_launch(self, request: LaunchRequest, open_plans: Sequence[str]) -> str | None: ...
+    async def launch_planned(self, request: LaunchRequest, plan: str) -> LaunchAnswer: ...
+    async def withdraw(self) -> None: ...
 
 
 def launch_token(fleet: str, decision: str, ordinal: int) -> str:

@@ -219,6 +219,7 @@ class Hold(StrEnum):
     BUDGET = "budget"
     MAXIMUM = "maximum"
     GROWTH = "growth"  # at most twice as many a tick
+    LAUNCHING = "launching"  # what was asked for before is on its way
     PROVIDER = "provider"  # it does not answer, or its answer makes no sense
 
 

@@ -7,7 +7,7 @@ to be ended is ended again. No transaction is open while a provider is asked.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,15 @@ from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import FleetId, new_id
 from comfyfleet.machines import AdapterProblem, FleetScaling, OpenLaunch, Seen
-from comfyfleet.scaling import ALERTING_HOLDS, CloudMachine, LaunchProblem, Machines, ScalingDecision
+from comfyfleet.scaling import (
+    ALERTING_HOLDS,
+    CloudMachine,
+    LaunchAnswer,
+    LaunchProblem,
+    Machines,
+    PlannedMachines,
+    ScalingDecision,
+)
 
 NAME = "scale_fleets"
 EVERY_S = 10.0
@@ -31,6 +39,8 @@ HOLD_S = 60.0
 WAITS_S = 5.0
 # With a jitter of a quarter: replicas share the turns.
 DUE_S = 7.0
+# A lack of capacity lets a place rest, and what is on its way is waited for: neither is a fault of the provider.
+NO_FAILURE = frozenset({LaunchProblem.CAPACITY, LaunchProblem.PENDING})
 
 log = structlog.get_logger()
 Adapters = Callable[[str, str, Mapping[str, Any]], Machines]
@@ -127,6 +137,8 @@ class FleetScaler:
             await self._launch(scaling, adapter)
         await self._drain(scaling, decision)
         await self._end(scaling, seen, decision, adapter)
+        if not listed and not seen.unanswered and not decision.desired and isinstance(adapter, PlannedMachines):
+            await self._withdraw(scaling, adapter)
         self.house.live.workers_changed()
 
     async def _hold(self, scaling: FleetScaling, why: str) -> None:
@@ -152,14 +164,48 @@ class FleetScaler:
         """Everything that was decided and not answered, also by a replica that is gone."""
         async with self.house.control_tx(read_only=True) as tx:
             launches = await machines.open_launches(tx, scaling.fleet_id)
+        plans = [each.plan for each in launches if each.plan is not None]
         for each in launches:
-            answer = await machines.launch_machines(adapter, scaling.adapter, each.request, each.token)
+            answer = await self._launch_one(scaling, adapter, each, plans)
+            if answer is None:
+                return  # another replica is at it
             async with self.house.control_tx() as tx:
                 noted = await machines.note_answer(tx, scaling, each, answer)
-                if failed := [error.text for error in answer.errors if error.problem is not LaunchProblem.CAPACITY]:
+                if failed := [error.text for error in answer.errors if error.problem not in NO_FAILURE]:
                     await machines.note_problem(tx, scaling.fleet_id, failed[0])
             machines.count_answer(self.house.facts.note, scaling, each.request, answer, noted=noted)
-            _tell_launch(scaling, each, answer.ids, [error.text for error in answer.errors])
+            _tell_launch(scaling, each, answer)
+
+    async def _launch_one(
+        self, scaling: FleetScaling, adapter: Machines, launch: OpenLaunch, plans: list[str]
+    ) -> LaunchAnswer | None:
+        """Where the provider has no tokens, what it is asked for is written down first. `plans`: those still open."""
+        if launch.plan is None and isinstance(adapter, PlannedMachines):
+            try:
+                plan = await machines.plan_launch(adapter, scaling.adapter, launch, plans)
+            except AdapterProblem as problem:
+                return machines.unreachable(launch.request, problem)
+            if plan is not None:
+                if not await self._note_plan(launch, plan):
+                    return None
+                plans.append(plan)
+                launch = replace(launch, plan=plan)
+        answer = await machines.launch_machines(adapter, scaling.adapter, launch, launch.plan)
+        if answer.plan is not None and answer.plan != launch.plan and not await self._note_plan(launch, answer.plan):
+            return None
+        return answer
+
+    async def _note_plan(self, launch: OpenLaunch, plan: str) -> bool:
+        async with self.house.control_tx() as tx:
+            return await machines.note_plan(tx, launch, plan)
+
+    async def _withdraw(self, scaling: FleetScaling, adapter: PlannedMachines) -> None:
+        try:
+            await machines.withdraw_launches(adapter, scaling.adapter)
+        except AdapterProblem as problem:
+            async with self.house.control_tx() as tx:
+                await machines.note_problem(tx, scaling.fleet_id, problem.message)
+            log.warning("scaling.not_withdrawn", fleet=scaling.fleet, problem=problem.message)
 
     async def _drain(self, scaling: FleetScaling, decision: ScalingDecision) -> None:
         for worker_id in decision.drains:
@@ -194,6 +240,9 @@ def _tell(scaling: FleetScaling, decision: ScalingDecision) -> None:
         log.info("scaling.decided", fleet=scaling.fleet, desired=decision.desired, reason=decision.text)
 
 
-def _tell_launch(scaling: FleetScaling, launch: OpenLaunch, ids: Sequence[str], problems: Sequence[str]) -> None:
+def _tell_launch(scaling: FleetScaling, launch: OpenLaunch, answer: LaunchAnswer) -> None:
+    problems = [each.text for each in answer.errors if each.problem is not LaunchProblem.PENDING]
+    if not problems and not answer.ids:
+        return  # on its way
     say = partial(log.warning, problems=problems) if problems else log.info
-    say("scaling.launched", fleet=scaling.fleet, machines=ids, asked=launch.request.number)
+    say("scaling.launched", fleet=scaling.fleet, machines=answer.ids, asked=launch.request.number)

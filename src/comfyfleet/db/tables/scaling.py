@@ -70,6 +70,8 @@ fleet_launches = sa.Table(
     sa.Column("answered_at", UtcTime(), nullable=True),
     sa.Column("launched", sa.Integer(), nullable=True),
     sa.Column("problem", sa.Text(), nullable=True),
+    # For a provider without launch tokens: what it is asked for, in its adapter's words, written before it is asked.
+    sa.Column("plan", sa.Text(), nullable=True),
     sa.Index(
         "ix_fleet_launches_open",
         "fleet_id",

@@ -80,7 +80,7 @@ async def _find(machine: Ec2Machine | None, endpoint_url: str | None) -> "ScaleI
     try:
         calls = await asyncio.to_thread(AutoScaling, machine, endpoint_url=endpoint_url)
     except ModuleNotFoundError:
-        raise ProtectionUnavailable(problem="boto3 is not installed (pip install 'comfyfleet[s3]')") from None
+        raise ProtectionUnavailable(problem="boto3 is not installed (pip install 'comfyfleet[aws]')") from None
     try:
         group = await asyncio.to_thread(calls.group)
     except Exception as problem:  # no rights, no network: AWS has many words for it
