@@ -28,7 +28,10 @@ def test_a_fleet_is_set_to_scale_shown_and_turned_off(comfyfleet: Command, tmp_p
     refused = comfyfleet("fleets", "scale", "video/test", "--class", "gpu,spot=cheap", code=2)
     assert "spot is 'cheap', which is no number" in refused
     refused = comfyfleet("fleets", "scale", "video/test", "--adapter", "teleport", code=2)
-    assert "there is no 'teleport'; choose one of: command, local" in refused
+    assert "there is no 'teleport'; choose one of: aws, command, local" in refused
+    wrong = '{"region": "frankfurt", "groups": [{"name": "gpus"}]}'
+    refused = comfyfleet("fleets", "scale", "video/test", "--adapter", "aws", "--adapter-settings", wrong, code=2)
+    assert "'frankfurt' is no name of an AWS region" in refused
     changed = comfyfleet.json("fleets", "scale", "video/test", "--eagerness", "eager")
     assert (changed["eagerness"], changed["max_workers"], changed["budget_per_hour"]) == ("eager", 3, 2)
     shown = comfyfleet("fleets", "show-scaling", "video/test", "--dry-run")
