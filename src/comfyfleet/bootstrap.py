@@ -141,6 +141,8 @@ def _fleet_rules(settings: Settings) -> FleetRules:
         approves_by_itself=settings.approve_workers,
         registrations_per_minute=settings.registrations_per_minute,
         validates_asg_instance=settings.validate_asg_instance,
+        aws_region=settings.region(),
+        asg_groups=tuple(settings.asg_groups),
     )
 
 
@@ -201,6 +203,7 @@ def build_upkeep(house: House, settings: Settings) -> Upkeep | Elsewhere:
         retention_s=settings.retention_days * DAY_S,
         webhook_networks=tuple(settings.webhook_networks),
         mirror=settings.runs_mirror,
+        cloudwatch_region=settings.region() if settings.publish_cloudwatch else None,
     )
     upkeep = Upkeep(loops_of(house, rules=rules), facts=house.facts)
     house.desk.on_finished = partial(upkeep.wake, apply_settlements.NAME)
@@ -334,6 +337,13 @@ async def warn_of_open_secrets(house: House) -> None:
     async with house.control_tx(read_only=True) as tx:
         for each in await secrets_without_scope(tx):
             log.warning("fleet_secret.without_scope", secret=each.name, problem=WITHOUT_SCOPE)
+
+
+def warn_of_unchecked_instances(settings: Settings) -> None:
+    """Only outside of production: there the settings are refused."""
+    if settings.validate_asg_instance and settings.region() is None:
+        problem = "no AWS region is set: every instance registers unchecked; set COMFYFLEET_AWS_REGION"
+        log.warning("asg_check.no_region", problem=problem)
 
 
 async def ensure_operator_key(house: House, path: Path, actor: Actor) -> Secret:

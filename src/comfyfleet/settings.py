@@ -18,6 +18,7 @@ from pydantic import Field, PrivateAttr, SecretStr, TypeAdapter, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableSetting
 
+from comfyfleet.aws.region import require_region
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.hosts import is_loopback
 
@@ -231,8 +232,24 @@ class Settings(BaseSettings):
         10, ge=1, description="Worker registrations with a wrong secret per address; then 429."
     )
     approve_workers: bool = Field(True, description="Workers may work as soon as they are registered.")
+    aws_region: str | None = Field(
+        None,
+        description="Region of the Auto Scaling groups and of CloudWatch, such as `eu-central-1`. Default: `AWS_REGION`"
+        " or `AWS_DEFAULT_REGION` of the environment.",
+    )
     validate_asg_instance: bool = Field(
-        False, description="Ask AWS whether a worker named `i-…` is in an Auto Scaling group. Needs the `s3` extra."
+        False,
+        description="Ask AWS whether a worker named `i-…` is in an Auto Scaling group of that region. While AWS cannot"
+        " be asked workers come in, and their log says `asg_check_skipped`. Needs the `aws` extra; in production also"
+        " a region.",
+    )
+    asg_groups: list[str] = Field(
+        [], description="Auto Scaling groups whose instances may register (a JSON list). Default: any of the region."
+    )
+    publish_cloudwatch: bool = Field(
+        False,
+        description="Publish eight metrics of each fleet to CloudWatch every minute, namespace `ComfyUI/Workers`. Needs"
+        " the `aws` extra and a region.",
     )
     stale_worker_s: float = Field(7200.0, ge=60, description="Silent for so long, a worker is taken for gone.")
     retention_days: int = Field(
@@ -283,6 +300,19 @@ class Settings(BaseSettings):
             raise ValueError("must be an address such as https://fleet.example.com")
         require_callable(value)
         return value.rstrip("/")
+
+    @field_validator("aws_region")
+    @classmethod
+    def _is_a_region(cls, value: str | None) -> str | None:
+        return None if value is None else require_region(value)
+
+    @field_validator("asg_groups")
+    @classmethod
+    def _are_groups(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if not 1 <= len(name) <= 255 or not name.isprintable():
+                raise ValueError(f"has the name {name!r}; use 1 to 255 characters")
+        return value
 
     @field_validator("get_tokens_url")
     @classmethod
@@ -356,6 +386,10 @@ class Settings(BaseSettings):
         urls = [_same_spelling(url) for url in (self.central_url(), *self.pool_urls().values())]
         if len(set(urls)) != len(urls):
             problems.append("pools: every pool and the central database need a database of their own")
+        if self.publish_cloudwatch and self.region() is None:
+            problems.append("aws_region: is needed when publish_cloudwatch is on; name the region")
+        if self.asg_groups and not self.validate_asg_instance:
+            problems.append("asg_groups: is set, but nothing is checked; set validate_asg_instance to true")
         if self.secret_key is not None and len(self.secret_key.get_secret_value()) < KEY_CHARS_MIN:
             problems.append(f"secret_key: must have at least {KEY_CHARS_MIN} characters")
         return problems
@@ -377,6 +411,11 @@ class Settings(BaseSettings):
             problems.append("public_url: must be set in production; links and cookies depend on it")
         elif not self.public_url.startswith("https://") and not is_loopback(urlsplit(self.public_url).hostname or ""):
             problems.append("public_url: must be https in production; logins could be read on the way")
+        if self.validate_asg_instance and self.region() is None:
+            problems.append(
+                "aws_region: must be set in production while validate_asg_instance is on; without it every instance"
+                " would be let in unchecked"
+            )
         if "*" in self.trusted_proxies:
             problems.append("trusted_proxies: '*' lets every client choose its address; name your proxies")
         if self.database_url is None:
@@ -397,6 +436,10 @@ class Settings(BaseSettings):
                 shown = sorted(value)  # their names; the addresses are secret
             found.append(InForce(name, shown, source, field.description or "", is_secret, is_set))
         return found
+
+    def region(self) -> str | None:
+        """Of AWS; as its own tools find it where the setting is not given."""
+        return self.aws_region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or None
 
     def central_url(self) -> str:
         return self.database_url.get_secret_value() if self.database_url else f"sqlite:///{self.home}/central.sqlite"

@@ -16,7 +16,7 @@ KEY = "kM3x9Qw7Zt5Rv1Yb8Nc4Hd6Jf0Lg2Ps+"
 @pytest.fixture(autouse=True)
 def _nothing_around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith(PREFIX)]:
+    for name in [name for name in os.environ if name.startswith((PREFIX, "AWS_"))]:
         monkeypatch.delenv(name)
 
 
@@ -75,6 +75,9 @@ def test_pools_come_from_json_in_the_environment(monkeypatch: pytest.MonkeyPatch
         ("S3_BUCKET", "b", "s3_bucket"),
         ("S3_ACCESS_KEY_ID", "only half", "s3_access_key_id"),
         ("DEFAULT_POOL", "nowhere", "default_pool"),
+        ("AWS_REGION", "frankfurt", "aws_region"),
+        ("PUBLISH_CLOUDWATCH", "true", "aws_region: is needed"),
+        ("ASG_GROUPS", '["gpus"]', "asg_groups: is set, but nothing is checked"),
         ("CONFIG", "/nowhere/at/all.toml", "COMFYFLEET_CONFIG"),
     ],
 )
@@ -121,6 +124,7 @@ def test_production_starts_with_everything_said() -> None:
         ({"public_url": None}, "public_url"),
         ({"public_url": "http://fleet.example.com"}, "public_url"),
         ({"trusted_proxies": ["*"]}, "trusted_proxies"),
+        ({"validate_asg_instance": True}, "aws_region"),
         ({"database_url": None}, "database_url"),
         ({"pools": {}}, "pools"),
         ({"cors_origins": ["*"]}, "cors_origins"),

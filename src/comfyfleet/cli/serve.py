@@ -26,6 +26,7 @@ from comfyfleet.bootstrap import (
     require_durable_databases,
     require_media_sandbox,
     warn_of_open_secrets,
+    warn_of_unchecked_instances,
 )
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError
@@ -98,6 +99,7 @@ async def _require_ready(house: House, settings: Settings) -> None:
     if settings.mode == "production":
         await require_durable_databases(house)
     await warn_of_open_secrets(house)
+    warn_of_unchecked_instances(settings)
     await house.store.check()
 
 

@@ -22,6 +22,9 @@ class FleetRules:
     approves_by_itself: bool = True
     registrations_per_minute: int = 10
     validates_asg_instance: bool = False
+    # Where instances are looked for, and the groups that may register workers; none: any group there.
+    aws_region: str | None = None
+    asg_groups: tuple[str, ...] = ()
     # More take-overs than this in the window: two machines fight over one name.
     takeovers_max: int = 3
     takeover_window_s: float = 600.0

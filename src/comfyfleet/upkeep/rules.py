@@ -11,5 +11,7 @@ class UpkeepRules:
     retention_s: float = 30 * 86_400.0
     # Networks that webhooks may reach although they are not public.
     webhook_networks: tuple[Network, ...] = ()
+    # The region whose CloudWatch gets the seeds' metrics; none: they are not published.
+    cloudwatch_region: str | None = None
     # Where what runs make is copied to, if anywhere.
     mirror: Path | None = None

@@ -20,6 +20,7 @@ from comfyfleet.upkeep import (
     forget_old,
     mirror_candidates,
     promote_delayed,
+    publish_cloudwatch,
     retire_workers,
     scale_fleets,
     tell_starts,
@@ -46,6 +47,9 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
         loop_of(checkpoint_audit, partial(checkpoint_audit.tick, house)),
         loop_of(verify_audit, partial(verify_audit.tick, house)),
     ]
+    if rules.cloudwatch_region is not None:
+        publish = partial(publish_cloudwatch.tick, house, region=rules.cloudwatch_region)
+        central.append(loop_of(publish_cloudwatch, publish))
     scaler = FleetScaler(house)
     scaling = loop_of(scale_fleets, scaler.tick)
     scaling.close = scaler.close

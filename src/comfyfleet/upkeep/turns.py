@@ -6,10 +6,13 @@ from comfyfleet.db import ControlTx
 from comfyfleet.upkeep import sql
 
 
-async def take_turn(tx: ControlTx, loop: str) -> float | None:
-    """Held until the transaction ends. Seconds since the last turn; None: another replica has it now."""
+async def take_turn(tx: ControlTx, loop: str, *, due_s: float = 0.0) -> float | None:
+    """Held until the transaction ends. Seconds since the last turn; None: another replica has it now, or the last one
+    was less than `due_s` ago."""
     row = await tx.maybe(sql.hold_tick(loop))
     if row is not None:
+        if row.since_s < due_s:
+            return None
         await tx.run(sql.move_tick(loop))
         return float(row.since_s)
     # Held, or not there yet. An insert must not find out: it would wait for whoever holds it.

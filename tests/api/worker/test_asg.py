@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ from fastapi import FastAPI
 from comfyfleet.db.tables import worker_audit_log
 from comfyfleet.house import House
 from tests.api.worker.conftest import Yard
+from tests.fake_aws import Refusal, fake_aws
 from tests.server import free_port
 
 KNOWN = "i-0known"
@@ -47,13 +49,14 @@ async def autoscaling() -> AsyncIterator[tuple[int, list[str]]]:
 
 
 @pytest.fixture
-def asks_aws(yard: Yard, app: FastAPI, house: House, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    def at(port: int) -> None:
+def asks_aws(yard: Yard, app: FastAPI, house: House, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def at(port: int, **given: Any) -> None:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, "of-a-test")
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-        app.state.house = replace(house, fleet_rules=replace(house.fleet_rules, validates_asg_instance=True))
+        asked = {"validates_asg_instance": True, "aws_region": "eu-central-1", **given}
+        rules = replace(house.fleet_rules, **asked)
+        app.state.house = replace(house, fleet_rules=rules)
 
     return at
 
@@ -67,7 +70,7 @@ async def checks(house: House) -> dict[str, str]:
 
 
 async def test_an_instance_of_a_group_comes_in_and_a_stranger_does_not(
-    yard: Yard, house: House, asks_aws: Callable[[int], None]
+    yard: Yard, house: House, asks_aws: Callable[..., None]
 ) -> None:
     async with autoscaling() as (port, asked):
         asks_aws(port)
@@ -80,7 +83,7 @@ async def test_an_instance_of_a_group_comes_in_and_a_stranger_does_not(
 
 
 async def test_while_aws_is_away_workers_come_in_and_that_is_written_down(
-    yard: Yard, house: House, asks_aws: Callable[[int], None]
+    yard: Yard, house: House, asks_aws: Callable[..., None]
 ) -> None:
     asks_aws(free_port())
     await yard.register("i-0anybody")
@@ -88,3 +91,35 @@ async def test_while_aws_is_away_workers_come_in_and_that_is_written_down(
     async with house.control_tx(read_only=True) as tx:
         rows = await tx.all(sa.select(worker_audit_log.c.event, worker_audit_log.c.worker_id))
     assert sorted(rows) == [("asg_check_skipped", "i-0anybody"), ("register", "i-0anybody")]
+
+
+async def test_only_instances_of_the_groups_that_are_allowed_come_in(
+    yard: Yard, house: House, asks_aws: Callable[..., None]
+) -> None:
+    async with autoscaling() as (port, _):
+        asks_aws(port, asg_groups=("others",))
+        refused = await yard.register(KNOWN, status=403)
+        assert "in the Auto Scaling group 'gpus', which may not register workers" in refused.registered["message"]
+        asks_aws(port, asg_groups=("others", "gpus"))
+        await yard.register(KNOWN)
+    assert await checks(house) == {KNOWN: "passed"}
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"aws_region": None}, "no region is set; set COMFYFLEET_AWS_REGION"),
+        ({}, "allow autoscaling:DescribeAutoScalingInstances in its IAM policy"),
+    ],
+)
+async def test_a_check_that_is_skipped_says_why(
+    yard: Yard, house: House, asks_aws: Callable[..., None], given: dict[str, Any], reason: str
+) -> None:
+    with fake_aws() as aws:
+        aws.refuses["*"] = Refusal("AccessDenied", "not authorized", 403)
+        asks_aws(int(aws.url.rpartition(":")[2]), **given)
+        await yard.register(KNOWN)
+    async with house.control_tx(read_only=True) as tx:
+        rows = await tx.all(sa.select(worker_audit_log.c.event, worker_audit_log.c.detail))
+    [skipped] = [json.loads(row.detail) for row in rows if row.event == "asg_check_skipped"]
+    assert reason in skipped["reason"]

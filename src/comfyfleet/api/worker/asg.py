@@ -1,32 +1,57 @@
 """Is this EC2 instance one of ours? Asked of AWS at registration, where the settings say so."""
 
 import asyncio
-from typing import Any
+from dataclasses import dataclass
 
 import structlog
 
-from comfyfleet.kernel.exchanges import Kind, timed_exchange
+from comfyfleet.aws import AwsProblem, aws_client, call_aws
+from comfyfleet.fleet import FleetRules
 
-TIMEOUT_S = 3
+TIMEOUT_S = 10.0
 
 log = structlog.get_logger()
 
 
-async def is_known_instance(instance_id: str) -> bool | None:
-    """None: AWS could not be asked."""
+@dataclass(frozen=True, slots=True)
+class InstanceCheck:
+    """`refused`: why it may not come in. `skipped`: why AWS could not be asked; then it comes in, and that is kept."""
+
+    refused: str | None = None
+    skipped: str | None = None
+
+
+async def check_instance(instance_id: str, rules: FleetRules) -> InstanceCheck:
+    if rules.aws_region is None:
+        found = InstanceCheck(skipped="no region is set; set COMFYFLEET_AWS_REGION")
+    else:
+        found = await _check(instance_id, rules.aws_region, rules)
+    if found.skipped is not None:
+        log.warning("asg_check.skipped", instance_id=instance_id, problem=found.skipped)
+    return found
+
+
+async def _check(instance_id: str, region: str, rules: FleetRules) -> InstanceCheck:
     try:
-        return await asyncio.to_thread(_ask, instance_id)
-    except Exception as problem:  # whatever is wrong at AWS or with our rights there, workers must come in
-        log.warning("asg_check.skipped", instance_id=instance_id, problem=type(problem).__name__)
-        return None
+        async with asyncio.timeout(TIMEOUT_S):
+            group = await asyncio.to_thread(_find_group, instance_id, region)
+    except AwsProblem as problem:  # whatever is wrong at AWS or with our rights there, workers must come in
+        return InstanceCheck(skipped=problem.message)
+    except TimeoutError:
+        return InstanceCheck(skipped=f"AWS gave no answer within {TIMEOUT_S:g} s")
+    if group is None:
+        return InstanceCheck(
+            refused=f"Instance {instance_id!r} is in no Auto Scaling group of this account in {region}."
+        )
+    if rules.asg_groups and group not in rules.asg_groups:
+        return InstanceCheck(
+            refused=f"Instance {instance_id!r} is in the Auto Scaling group {group!r}, which may not register workers."
+            " An operator adds it to COMFYFLEET_ASG_GROUPS, or starts the machine in a group that is listed there."
+        )
+    return InstanceCheck()
 
 
-def _ask(instance_id: str) -> bool:
-    import boto3  # an extra, and slow to load
-    from botocore.config import Config
-
-    limits = Config(connect_timeout=TIMEOUT_S, read_timeout=TIMEOUT_S, retries={"max_attempts": 1})
-    client: Any = boto3.client("autoscaling", config=limits)
-    with timed_exchange(Kind.MACHINE, "DescribeAutoScalingInstances"):
-        found = client.describe_auto_scaling_instances(InstanceIds=[instance_id])
-    return bool(found["AutoScalingInstances"])
+def _find_group(instance_id: str, region: str) -> str | None:
+    client = aws_client("autoscaling", region, quick=True)
+    found = call_aws(client, "autoscaling:DescribeAutoScalingInstances", {"InstanceIds": [instance_id]})
+    return next((str(each["AutoScalingGroupName"]) for each in found["AutoScalingInstances"]), None)

@@ -6,7 +6,7 @@ from typing import Any
 import structlog
 
 from comfyfleet import audit, dispatch, fleet, workflows
-from comfyfleet.api.worker.asg import is_known_instance
+from comfyfleet.api.worker.asg import InstanceCheck, check_instance
 from comfyfleet.api.worker.calls import Call
 from comfyfleet.api.worker.polling import identified
 from comfyfleet.audit import WorkerEvent, WorkerEventName
@@ -72,14 +72,15 @@ async def _lacks(tx: ControlTx, said: wire.Register, assigned: Collection[Workfl
     return {each.slug: list(missing) for each in needs if (missing := fleet.lacks(each, has))}
 
 
-async def _require_instance(call: Call, worker_id: str) -> str:
-    """What the Auto Scaling check said. It fails open: an outage at AWS must not keep workers away."""
-    if not call.house.fleet_rules.validates_asg_instance or not worker_id.startswith("i-"):
-        return "not asked"
-    known = await is_known_instance(worker_id)
-    if known is False:
-        raise Forbidden(f"Instance {worker_id!r} is in no Auto Scaling group of this account.")
-    return "skipped" if known is None else "passed"
+async def _require_instance(call: Call, worker_id: str) -> InstanceCheck | None:
+    """None: it was not asked for. It fails open: an outage at AWS must not keep workers away."""
+    rules = call.house.fleet_rules
+    if not rules.validates_asg_instance or not worker_id.startswith("i-"):
+        return None
+    checked = await check_instance(worker_id, rules)
+    if checked.refused is not None:
+        raise Forbidden(checked.refused)
+    return checked
 
 
 async def _require_secret(call: Call) -> None:
@@ -169,18 +170,20 @@ async def _go_on(
     return tokens, await dispatch.return_leases(tx, made.worker.id, "worker_restarted", keep=tokens)
 
 
-def _events(said: wire.Register, made: Registration, call: Call, *, checked: str, rebound: int) -> list[WorkerEvent]:
+def _events(
+    said: wire.Register, made: Registration, call: Call, *, checked: InstanceCheck | None, rebound: int
+) -> list[WorkerEvent]:
     detail = {
         "incarnation": made.worker.incarnation,
         "took_over": made.took_over,
         "repeated": made.repeated,
         "fleet": f"{said.fleet_slug}/{said.stage}" if said.fleet_slug else None,
-        "asg_check": checked,
+        "asg_check": "not asked" if checked is None else "passed" if checked.skipped is None else "skipped",
         "rebound": rebound,
     }
     told: dict[WorkerEventName, dict[str, Any]] = {}
-    if checked == "skipped":
-        told[WorkerEventName.ASG_CHECK_SKIPPED] = {"reason": "AWS could not be asked"}
+    if checked is not None and checked.skipped is not None:
+        told[WorkerEventName.ASG_CHECK_SKIPPED] = {"reason": checked.skipped}
     if made.took_over:
         told[WorkerEventName.SUPERSEDED] = {"incarnation": made.worker.incarnation - 1}
     told[WorkerEventName.REGISTER] = detail

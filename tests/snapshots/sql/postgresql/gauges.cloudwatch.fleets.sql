@@ -1,0 +1,3 @@
+SELECT comfyui_fleets.id, comfyui_fleets.slug, comfyui_fleets.stage
+FROM comfyui_fleets
+ORDER BY comfyui_fleets.slug, comfyui_fleets.stage
