@@ -68,6 +68,8 @@ def _each_row(collectors: Any) -> Iterator[Row]:
             if metric.name.startswith("comfyfleet"):
                 name = metric.name + {"counter": "_total", "info": "_info"}.get(metric.type, "")
                 labels = getattr(collector, "_labelnames", None) or getattr(metric, "_labelnames", None) or ()
+                if metric.type == "info":
+                    labels = metric.samples[0].labels
                 yield name, "gauge" if metric.type == "info" else metric.type, tuple(labels), metric.documentation
 
 

@@ -39,7 +39,7 @@ from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.lifecycle import Lifecycle
 from comfyfleet.settings import PREFIX, Settings
 from comfyfleet.worker.options import WorkerSettings
-from tools import engine_nodes_page, metrics_page, observe_rules, protocol_page
+from tools import engine_nodes_page, metrics_page, observe_dashboards, observe_rules, protocol_page
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "comfyfleet"
@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     wanted = {ROOT / path: text.rstrip("\n") + "\n" for path, text in everything()}
-    owned = {path for path in (ROOT / SQL_FOLDER).rglob("*.sql")}
+    owned = {*(ROOT / SQL_FOLDER).rglob("*.sql"), *(ROOT / observe_dashboards.FOLDER).glob("*.json")}
     if parser.parse_args().check:
         sys.exit(report(wanted, owned))
     for path in owned - wanted.keys():
@@ -87,6 +87,7 @@ def everything() -> Iterator[tuple[str, str]]:
     yield "docs/reference/cli.md", NOTICE + cli_page()
     yield "docs/reference/http.md", NOTICE + http_page()
     yield "deploy/observe/rules.yaml", observe_rules.page()
+    yield from observe_dashboards.pages()
     yield "docs/reference/metrics.md", NOTICE + metrics_reference()
     yield "docs/reference/engine-nodes.md", NOTICE + engine_nodes_page.page()
     yield PROTOCOL, protocol_page.page(ROOT / PROTOCOL)

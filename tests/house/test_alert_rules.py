@@ -7,31 +7,16 @@ from typing import Any
 
 import yaml
 
-from comfyfleet.bootstrap import build_house
-from comfyfleet.settings import Settings
 from tests.metric_names import find_promtool
-from tools import metrics_page
-from tools.observe_rules import ALERTS
+from tests.promql import all_labels, unknown_in
+from tools.observe_rules import ALERTS, WINDOWS
 
 ROOT = Path(__file__).parents[2]
 OBSERVE, RUNBOOKS = ROOT / "deploy" / "observe", ROOT / "docs" / "runbooks"
-METRIC = re.compile(r"(comfyfleet_[a-z_]+)(?:\{([^}]*)\})?")
-MATCHER = re.compile(r'([a-z_]+)\s*(?:=~|!~|!=|=)\s*"')
-GROUPED = re.compile(r"\bby \(([a-z_, ]*)\)")
-# A histogram's series; `instance` and `job` come from Prometheus.
-SUFFIXES = ("_bucket", "_count", "_sum")
-OF_PROMETHEUS = {"instance", "job", "le"}
 PAGES = [*sorted(RUNBOOKS.glob("*.md")), ROOT / "docs" / "how-to" / "watch-with-prometheus.md"]
+# What recording rules make.
+RECORDED_LABELS = {f"comfyfleet:slo_errors:ratio_rate{window}": {"slo"} for window in WINDOWS}
 QUOTED = re.compile(r"`([^`]*comfyfleet_[^`]*)`")
-
-
-async def all_labels(home: Path) -> dict[str, set[str]]:
-    """Of every metric that the control plane or a worker has."""
-    house = build_house(Settings(home=home))
-    try:
-        return {name: set(labels) for name, _, labels, _ in metrics_page.everything(house)}
-    finally:
-        await house.close()
 
 
 def alerts() -> list[dict[str, Any]]:
@@ -39,21 +24,8 @@ def alerts() -> list[dict[str, Any]]:
     return [rule for group in groups for rule in group["rules"]]
 
 
-def unknown_in(expression: str, labels: dict[str, set[str]]) -> list[str]:
-    found, known = [], set(OF_PROMETHEUS)
-    for name, matchers in METRIC.findall(expression):
-        base = next((name.removesuffix(each) for each in SUFFIXES if name.removesuffix(each) in labels), name)
-        if base not in labels:
-            found.append(name)
-            continue
-        known |= labels[base]
-        found += [f"{name}{{{each}}}" for each in MATCHER.findall(matchers) if each not in labels[base] | OF_PROMETHEUS]
-    grouped = {each.strip() for group in GROUPED.findall(expression) for each in group.split(",")}
-    return found + sorted(grouped - known - {""})
-
-
 async def test_every_metric_and_label_that_rules_and_pages_name_exists(tmp_path: Path) -> None:
-    labels = await all_labels(tmp_path / "home")
+    labels = (await all_labels(tmp_path / "home")) | RECORDED_LABELS
     assert len(labels) > 30
     for rule in alerts():
         assert unknown_in(rule["expr"], labels) == [], rule

@@ -21,9 +21,10 @@ FLEETS_MAX = 200
 # Failure classes, loops, calls: closed lists of ours. The bound is for the day one of them is not.
 WORDS_MAX = 100
 NO_FLEET = "none"
-# Of a fleet that scales these are shown from the start: the first of a series that was not there is no increase.
+# These are shown before there are any: the first of a series that was not there is no increase.
 LAUNCH_PROBLEMS = ("capacity", "quota", "refused", "unreachable", facts.NEVER_REGISTERED)
 MARKETS = ("spot", "on_demand")
+TOKEN_TYPES = ("credit", "reserve", "consume", "refund")
 COMPLETED = "completed"
 
 
@@ -55,6 +56,8 @@ class ControlPlaneCounters:
         self._tokens = self._counter(
             "tokens_total", "Tokens credited, reserved for jobs, consumed by jobs, or refunded.", "type"
         )
+        for each in TOKEN_TYPES:
+            self._tokens.labels(each)
         self._launched = self._counter(
             "machines_launched_total", "Machines that a provider has launched.", "fleet", "market"
         )
@@ -188,7 +191,9 @@ class ControlPlaneCounters:
         for reason in LAUNCH_PROBLEMS:
             self._launch_errors.labels(fleet, reason)
         for market in MARKETS:
+            self._launched.labels(fleet, market)
             self._machines_ended.labels(fleet, market, facts.LOST)
+        self._spot.labels(fleet)
         for phase, machines in fact.phases.items():
             self._gpu_seconds.labels(fleet, phase).inc(machines * fact.seconds)
 
