@@ -60,6 +60,8 @@ def answers(url: str) -> bool:
 
 
 def test_everything_starts_a_demo_plays_and_everything_stops(tmp_path: Path) -> None:
+    # Made by somebody else, who lets others look into it.
+    (tmp_path / "home" / "engine").mkdir(parents=True)
     with server_process(tmp_path, "--engine") as server:
         assert f"cat {server.home / 'demo.password'}" in server.out
         assert stat.S_IMODE((server.home / "demo.password").stat().st_mode) == 0o600
@@ -80,6 +82,10 @@ def test_everything_starts_a_demo_plays_and_everything_stops(tmp_path: Path) -> 
         with Image.open(picture) as opened:
             assert opened.size == (1024, 683)
             assert len(opened.convert("RGB").resize((64, 64)).getcolors(64 * 64) or []) > 100
+        files = [path for path in server.home.rglob("*") if path.is_file()]
+        assert {"engine", "workers", "objects"} <= {path.relative_to(server.home).parts[0] for path in files}
+        assert [path for path in files if path.stat().st_mode & 0o077] == []
+        assert stat.S_IMODE((server.home / "engine").stat().st_mode) == 0o700
         beside = [process_ids(server, name)[-1] for name in ("engine", "worker")]
         assert server.stop() == 0
         assert not any(lives(each) for each in beside)

@@ -1,6 +1,7 @@
 """What must be known after a crash: one small file a lease, replaced as a whole, on disk before the step it covers."""
 
 import asyncio
+import contextlib
 import fcntl
 import os
 from pathlib import Path
@@ -72,6 +73,9 @@ class Journal:
     def open(self) -> None:
         """Raises HomeInUse. The lock goes with the process, however it ends."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # What jobs are given and make lies here, too; folders above this one may be everybody's.
+        with contextlib.suppress(PermissionError):  # another user's
+            self._home.chmod(0o700)
         descriptor = os.open(self._home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,5 +1,6 @@
 """The journal: read as it was written, one worker a home, and nothing unreadable stops a start."""
 
+import stat
 from pathlib import Path
 from uuid import uuid4
 
@@ -85,3 +86,14 @@ def test_a_prompt_id_is_canonical_and_each_attempts_own() -> None:
     ids = {prompt_id_of(dispatch_id, epoch=epoch, nonce=nonce) for epoch in (1, 2) for nonce in ("a", "b")}
     assert len(ids) == 4
     assert all(each == each.lower() and len(each) == 36 for each in ids)
+
+
+def test_what_is_in_its_home_is_for_its_owner_only_also_in_an_older_one(tmp_path: Path) -> None:
+    """Inputs and results of users lie beside the journal."""
+    for home in (tmp_path / "fresh", tmp_path / "older"):
+        if home.name == "older":
+            home.mkdir(mode=0o755)
+        journal = Journal(home)
+        journal.open()
+        journal.close()
+        assert stat.S_IMODE(home.stat().st_mode) == 0o700, home.name

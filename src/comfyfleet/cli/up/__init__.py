@@ -1,7 +1,9 @@
 """`comfyfleet up`: everything on one machine, in one process tree, set up on the first start."""
 
 import contextlib
+import os
 import socket
+import stat
 
 import uvloop
 from fastapi import FastAPI
@@ -36,12 +38,16 @@ from comfyfleet.kernel.errors import SchemaTrouble
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import Settings, SettingsError, load_settings
 
+# Nothing for others, in a home that they may look into: files of users are made by the engine and the worker, too.
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
 
 def run_embedded(**given: object) -> None:
     settings = load_settings(**said(given))
     if settings.mode != "embedded":
         raise SettingsError(["mode: `comfyfleet up` is for trying out; in production use `comfyfleet serve`"])
     configure_logs(settings.log_format, settings.log_level)
+    os.umask(OTHERS)
     protect_process()
     settings, listener = listen(settings)
     with contextlib.suppress(KeyboardInterrupt):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+import stat
 from pathlib import Path
 
 from comfyfleet.cli.up.child import Child
@@ -24,6 +25,9 @@ class EngineChild:
         self.child = Child("engine", self._arguments, heard=self._listen_for_address)
 
     def start(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        with contextlib.suppress(PermissionError):
+            self.folder.chmod(stat.S_IRWXU)  # older homes have it open
         self.child.start()
 
     async def url(self) -> str | None:
