@@ -32,7 +32,7 @@ VERBS = {
     *("upgrade", "scale", "check", "forget", "inspect", "doctor", "pipeline", "acknowledge", "import"),
 }
 WRITTEN = [
-    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"),
+    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"),
     *("docs", "src", "web/src", "deploy", "examples", "tools"),
 ]
 NOUNS = "|".join([*GROUPS, *OLD_GROUPS])
@@ -161,7 +161,7 @@ def spoken() -> Iterator[tuple[str, str]]:
     """Every command that a page, a message or the web app names: where, and its words after `comfyfleet`."""
     # Decisions are history, groups.py holds the old spellings, the preface of the reference page names two.
     history = ("docs/decisions/", "src/comfyfleet/cli/groups.py", "tools/snapshots.py")
-    preface = "Spellings of earlier releases"
+    prefaces = ("Spellings of earlier releases", "old spelling of")
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *WRITTEN]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     for name in listed.stdout.splitlines():
@@ -169,7 +169,7 @@ def spoken() -> Iterator[tuple[str, str]]:
         if name.startswith(history) or path.suffix not in SPOKEN or not path.is_file():
             continue
         text = path.read_text(encoding="utf-8", errors="ignore")
-        text = "\n".join(line for line in text.splitlines() if preface not in line)
+        text = "\n".join(line for line in text.splitlines() if not any(each in line for each in prefaces))
         for found in re.finditer(r"comfyfleet((?: [a-z][a-z-]*[a-z])+)", text):
             yield name, found[1].strip()
         if path.suffix == ".md":
