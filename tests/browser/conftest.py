@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route, e
 
 from comfyfleet.cli.up.neighbours import WORKER_ID
 from comfyfleet.demo.catalogue import CATALOGUE
+from tests.kept_logs import wait_for
 from tests.made_media import a_film
 from tests.server import ServerProcess, free_port, server_process
 
@@ -336,6 +337,12 @@ def a_studio(folder: Path, **more: str) -> Iterator[Studio]:
     with server_process(folder, *started, **settings, **more) as server:
         for email in (DEMO, OPERATOR):
             server.command("users", "set-password", email, "--password-stdin", stdin=PASSWORD)
+        wait_for(
+            lambda: worker_takes_work(server),
+            within_s=WORKER_WITHIN_S,
+            what="the worker of `up` takes work",
+            log=folder / "err.txt",
+        )
         yield Studio(server, f"http://127.0.0.1:{engine_port}")
 
 
