@@ -18,7 +18,7 @@ import httpx2
 
 from tests.warm import run_warm
 
-START_WITHIN_S = 40
+START_WITHIN_S = 100
 WORKER_WITHIN_S = 90
 STOP_WITHIN_S = 20
 COMMAND_WITHIN_S = 100

@@ -182,7 +182,7 @@ def stand_at_a_gate(page: Page, url: str) -> str:
         page.get_by_label(label).fill(value)
     page.get_by_label("Variants").fill("4")
     page.get_by_role("button", name="Start", exact=True).click()
-    page.get_by_role("button", name="Let them on").wait_for(timeout=DRAWN_WITHIN_MS)
+    page.get_by_role("button", name="Approve").wait_for(timeout=DRAWN_WITHIN_MS)
     return page.url.rpartition("/")[2]
 
 

@@ -24,7 +24,7 @@ from comfyfleet.cli.up.neighbours import WORKER_ID
 from comfyfleet.demo.catalogue import CATALOGUE
 from tests.kept_logs import wait_for
 from tests.made_media import a_film
-from tests.server import ServerProcess, free_port, server_process
+from tests.server import START_WITHIN_S, ServerProcess, free_port, server_process
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "test-results"
@@ -37,7 +37,7 @@ PASSWORD = "correct horse battery staple"
 LAN_NAME = "fleet.test"
 STREAMS = ("/api/events", "/api/admin/live")
 PART_BYTES = 64 * 1024**2
-WORKER_WITHIN_S = 90.0
+WORKER_WITHIN_S = 120.0
 POLL_S = 2  # where there is no stream
 # One that ends may set off another.
 SETTLED = """async () => {
@@ -195,6 +195,14 @@ class Watched:
         # What is folded away is made when the browser has time, and nobody waits for that either.
         expect(self.page.locator("[aria-busy=true]")).to_have_count(0)
         self.page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test of a file waits for its server and its worker, on a machine that may be busy: what is not ready
+    then must say so itself, with its logs, before pytest ends the test."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(START_WITHIN_S + WORKER_WITHIN_S + 60))
 
 
 @pytest.fixture(scope="module")

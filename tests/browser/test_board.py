@@ -89,7 +89,7 @@ def unlike(one: Image.Image, other: Image.Image) -> float:
 
 def let_on(page: Page, step: str) -> None:
     expect(page.get_by_test_id("standing")).to_contain_text(f"behind “{step}”", timeout=MADE_WITHIN_MS)
-    page.get_by_role("button", name="Let them on").click()
+    page.get_by_role("button", name="Approve").click()
 
 
 def type_over(field: Locator, text: str) -> None:
@@ -284,16 +284,16 @@ def test_a_run_is_left_and_come_back_to(demo: Watched, studio: Studio) -> None:
     choose(page, "Step", "Sketch")
     type_over(gate, "0")
     expect(page.get_by_text("At least 1.")).to_be_visible()
-    expect(page.get_by_role("button", name="Let them on")).to_be_disabled()
+    expect(page.get_by_role("button", name="Approve")).to_be_disabled()
     type_over(gate, "1")
-    page.get_by_role("button", name="Let them on").click()
+    page.get_by_role("button", name="Approve").click()
     expect(page.get_by_text("Gate open for the best 1")).to_be_visible()
     type_over(gate, "2")
     page.get_by_role("button", name="Change", exact=True).click()
     expect(page.get_by_text("Gate open for the best 2")).to_be_visible()
     told(page, "The best 2 of “Sketch” go on.").get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Gate open for the best 1")).to_be_visible()
-    page.get_by_role("button", name="Close it").click()
+    page.get_by_role("button", name="Close gate").click()
     expect(page.get_by_text("Gate closed")).to_be_visible()
     told(page, "The gate is closed again.").get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Gate open for the best 1")).to_be_visible()
@@ -405,7 +405,7 @@ def test_what_failed_is_tried_again(demo: Watched, studio: Studio) -> None:
         studio.order_faults()
     page.get_by_role("button", name="Failures").click()
     drawer = page.get_by_role("dialog", name="What failed")
-    again = drawer.get_by_role("button", name="Try again")
+    again = drawer.get_by_role("button", name="Retry", exact=True)
     expect(again).to_have_count(3)
     expect(drawer.get_by_text("The prompt is larger than it takes").first).to_be_visible()
     demo.require_accessible("what failed")

@@ -173,7 +173,7 @@ def test_a_job_is_cancelled_and_tried_again(studio: Studio, demo: Watched, clip:
         studio.order_faults()
     expect(page.get_by_role("banner").get_by_role("link", name="tokens")).to_contain_text(f"{before:,}")
     cancelled = page.url
-    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="Retry").click()
     expect(page).not_to_have_url(cancelled)
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     demo.require_calm(but=("content-length",))

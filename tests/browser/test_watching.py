@@ -233,11 +233,11 @@ def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studi
     its_name_is_awaited(page, slug, "Fails for a user")
 
     # What can only fail again is not offered first; where no file was given, none is spoken of.
-    again, change = page.get_by_role("button", name="Try again"), page.get_by_role("link", name="Change something")
+    again, change = page.get_by_role("button", name="Retry"), page.get_by_role("link", name="Change something")
     offered = again.or_(change)
-    expect(offered).to_have_text(["Try again", "Change something"])
+    expect(offered).to_have_text(["Retry", "Change something"])
     ends_as(page, "user_input")
-    expect(offered).to_have_text(["Change something", "Try again"])
+    expect(offered).to_have_text(["Change something", "Retry"])
     expect(change).to_have_attribute("data-variant", "filled")
     expect(again).to_have_attribute("data-variant", "default")
     expect(alert).to_contain_text("Something about what you chose or entered does not work with this effect.")
@@ -268,7 +268,7 @@ def test_a_failed_job_says_so_in_a_sentence_and_can_be_tried_again(studio: Studi
     # Its worker would leave it alone for a minute.
     for block in studio.asking("/api/admin/blocks", "GET")["blocks"]:
         studio.asking(f"/api/admin/blocks/{block['worker']}/{block['structure_hash']}", "DELETE")
-    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="Retry").click()
     expect(page).not_to_have_url(failed)
     expect(page.get_by_role("button", name="Download all 2")).to_be_visible(timeout=JOB_WITHIN_MS)
     demo.require_calm()

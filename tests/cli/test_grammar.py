@@ -28,8 +28,8 @@ VERBS = {
     *("list", "show", "create", "update", "delete", "remove", "put", "set", "export", "use", "apply", "archive"),
     *("activate", "deactivate", "enable", "disable", "publish", "unpublish", "suspend", "resume", "limit", "credit"),
     *("approve", "drain", "undrain", "revoke", "retire", "rotate", "assign", "unassign", "clear", "replay", "verify"),
-    *("run", "watch", "cancel", "retry", "download", "start", "pause", "stop", "reopen", "vote", "reject"),
-    *("upgrade", "scale", "check", "forget", "inspect", "doctor", "pipeline", "acknowledge", "import"),
+    *("run", "watch", "cancel", "retry", "download", "start", "pause", "stop", "vote", "reject"),
+    *("upgrade", "scale", "check", "forget", "inspect", "doctor", "pipeline", "acknowledge", "import", "close"),
 }
 WRITTEN = [
     *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"),

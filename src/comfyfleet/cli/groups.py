@@ -54,7 +54,7 @@ GROUPS = {
     "runs": Group(
         "runs",
         "Runs of pipelines: start them, watch, approve, vote, export the winners.",
-        {"budget": "set-budget", "jobs": "list-jobs"},
+        {"budget": "set-budget", "jobs": "list-jobs", "reopen": "close-gate"},
     ),
     "dispatches": Group(
         "dispatches",

@@ -176,8 +176,8 @@ def _require_step(run: Run, step: int) -> None:
         raise sdk.InvalidInput("STEP", f"must be from 1 to {len(run.steps)}: so many steps has this run")
 
 
-@app.command("reopen")
-def reopen(run_id: RunId, step: StepArgument, url: Url = None, as_json: AsJson = False) -> None:
+@app.command("close-gate")
+def close_gate(run_id: RunId, step: StepArgument, url: Url = None, as_json: AsJson = False) -> None:
     """Close the gate behind a step again: nothing new is made behind it. What is there stays."""
     with a_client(url) as client:
         _require_step(client.runs.read(run_id), step)

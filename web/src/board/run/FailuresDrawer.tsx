@@ -29,9 +29,9 @@ function List({ run }: { run: RunView }) {
   if (found.data.length === 0) return <Text className="quiet">Nothing that could be tried again.</Text>;
   return (
     <Stack>
-      <Text size="sm" className="quiet">Each was refunded. Tried again, it uses the same graph, seed and place in the tree.</Text>
+      <Text size="sm" className="quiet">Each was refunded. Retried, it uses the same graph, seed and place in the tree.</Text>
       {found.data.length > 1 && (
-        <Button variant="default" loading={all.isPending} leftSection={<IconRefresh size={16} />} onClick={() => all.mutate(found.data)}>Try all {found.data.length} again</Button>
+        <Button variant="default" loading={all.isPending} leftSection={<IconRefresh size={16} />} onClick={() => all.mutate(found.data)}>Retry all {found.data.length}</Button>
       )}
       {all.isError && <OrderProblem problem={all.error} again={() => all.mutate(found.data)} />}
       {found.data.map((job) => <Failure key={job.job_id} run={run} job={job} />)}
@@ -49,7 +49,7 @@ function Failure({ run, job }: { run: RunView; job: RunJobView }) {
           <Text size="sm">{job.error ?? "It failed."}</Text>
           <Text size="xs" className="quiet"><Ago at={job.ended_at ?? job.created_at} /> · <Link to={`/jobs/${job.job_id}` as "/"}>the job</Link></Text>
         </div>
-        <Button size="compact-sm" variant="default" loading={again.isPending} onClick={() => again.mutate()}>Try again</Button>
+        <Button size="compact-sm" variant="default" loading={again.isPending} onClick={() => again.mutate()}>Retry</Button>
       </Group>
       {again.isError && <Box mt="xs"><OrderProblem problem={again.error} again={() => again.mutate()} /></Box>}
     </div>

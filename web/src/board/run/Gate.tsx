@@ -35,14 +35,14 @@ export function Gate({ run, step }: { run: RunView; step: RunStepView }) {
       <Stack gap="xs">
         <Group justify="space-between" gap="xs" wrap="nowrap">
           <Text size="sm" fw={600}>{isOpen ? `Gate open for the best ${step.top}` : "Gate closed"}</Text>
-          {isOpen && !isOver && <Button size="compact-xs" variant="subtle" color="gray" loading={closing.isPending} onClick={() => closing.mutate()}>Close it</Button>}
+          {isOpen && !isOver && <Button size="compact-xs" variant="subtle" color="gray" loading={closing.isPending} onClick={() => closing.mutate()}>Close gate</Button>}
         </Group>
         <Text size="xs" className="quiet">{told(run, step)}</Text>
         {step.alive > 0 && !isOver && (
           <Group gap="xs" align="end" wrap="nowrap">
             <NumberEntry aria-label="How many go on" size="sm" w={84} min={LIMITS.least} max={LIMITS.most} allowDecimal={false} value={entered} error={problem !== null} change={enter} />
             <Button size="sm" flex={1} variant={isOpen ? "default" : "filled"} disabled={top === null || top === step.top} loading={opening.isPending} onClick={() => top !== null && opening.mutate(top)}>
-              {isOpen ? "Change" : "Let them on"}
+              {isOpen ? "Change" : "Approve"}
             </Button>
           </Group>
         )}

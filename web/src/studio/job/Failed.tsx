@@ -27,7 +27,7 @@ export function Failed({ job, offered }: { job: JobView; offered: boolean }) {
 }
 
 /** Once more, as it was or with changes. */
-export function Again({ job, offered, label = "Try again", quiet = false }: { job: JobView; offered: boolean; label?: string; quiet?: boolean }) {
+export function Again({ job, offered, label = "Retry", quiet = false }: { job: JobView; offered: boolean; label?: string; quiet?: boolean }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   // The same press twice is one job.
