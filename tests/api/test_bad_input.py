@@ -490,7 +490,7 @@ async def test_a_made_up_object_address_is_refused(client: httpx2.AsyncClient, t
 
 
 # Other processes' errors, and those that stop a start: no request can meet them.
-ELSEWHERE = ("comfyfleet.cli", "comfyfleet.client", "comfyfleet.settings", "comfyfleet.worker")
+ELSEWHERE = ("comfyfleet.cli", "comfyfleet.client", "comfyfleet.gauges", "comfyfleet.settings", "comfyfleet.worker")
 
 
 def _families(error: type[FleetError] = FleetError) -> Iterator[type[FleetError]]:

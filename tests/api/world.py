@@ -134,6 +134,7 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
     return {
         "fleet_id": {"a fleet": made.id},
         "worker_id": {"a worker": "gpu-box-1"},
+        "stage": {"a fleet's": made.stage},
         "slug": {"a workflow": workflow.slug},
         "version": {"a version": workflow.version},
         "epoch": {"the first attempt": 1},

@@ -21,7 +21,7 @@ from tests.server import environment, free_port
 # What the first terminal runs: started by the test, once for all pages.
 STARTED = ("make up", "comfyfleet up")
 UP_WITHIN_S = 60
-STEP_WITHIN_S = 120
+STEP_WITHIN_S = 300
 # A shell that takes a step at a time from a pipe; what fails is named, and the next line runs, as at a prompt.
 SHELL = """
 trap 'code=$?; [[ $BASH_COMMAND == eval* ]] || printf "\\036failed with %s: %s\\n" "$code" "$BASH_COMMAND"' ERR

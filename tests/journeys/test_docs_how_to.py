@@ -86,7 +86,7 @@ Image.open('docs/pictures/demo.webp').resize((320, 240)).save('clip.png')"
     ),
 }
 pytestmark = [
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(900),
     pytest.mark.flaky(reruns=0),
     pytest.mark.skipif(not all(map(shutil.which, ("bash", "curl", "jq"))), reason="NO BASH, CURL OR JQ"),
 ]

@@ -19,7 +19,7 @@ TUTORIALS = tuple(f"docs/tutorials/{name}.md" for name in ("first-steps", "first
 PAGES = (README, *TUTORIALS)
 DEMO_EFFECTS = {"glow", "paint", "painted-film", "pixel-film", "repaint"}
 pytestmark = [
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(900),
     pytest.mark.flaky(reruns=0),  # a page that was followed is not followed again for the first time
     pytest.mark.skipif(not all(map(shutil.which, ("bash", "curl", "jq"))), reason="NO BASH, CURL OR JQ"),
 ]

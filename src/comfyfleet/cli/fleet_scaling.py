@@ -14,6 +14,7 @@ from comfyfleet.cli.late import Late
 from comfyfleet.cli.output import AsJson, print_json
 from comfyfleet.cli.running import in_house
 from comfyfleet.cli.tables import ago, print_facts, print_table
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def show_scaling(
             "starting": report.starting,
             "draining": report.draining,
             "queued": f"{report.queued} jobs, {report.backlog_seconds:.0f} GPU seconds",
-            "expected wait": None if report.expected_wait_seconds is None else f"{report.expected_wait_seconds:.0f} s",
+            "expected wait": _time(report.expected_wait_seconds),
             "spend": None if report.spend_per_hour is None else f"${report.spend_per_hour:.2f} an hour",
             "limits": f"{report.scaling.settings.min_workers} to {report.scaling.settings.max_workers} workers",
             "machines by": report.scaling.adapter,
@@ -235,6 +236,10 @@ def _settings(found: FleetScaling) -> dict[str, Any]:
     """Without the adapter's configuration: it may hold keys of a provider."""
     said: dict[str, Any] = json.loads(scaling.to_json(found.settings))
     return {"fleet": found.fleet, "adapter": found.adapter, **said}
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else seconds_text(seconds)
 
 
 def _report(report: ScalingReport) -> dict[str, Any]:

@@ -44,6 +44,11 @@ class Progression:
         self._timings = Timings()
 
     @property
+    def last(self) -> Progress:
+        """As far as is known."""
+        return self._last
+
+    @property
     def node(self) -> str | None:
         return self._node
 

@@ -45,6 +45,7 @@ from comfyfleet.comfy.model import (
     Prompt,
     Queued,
     Returned,
+    Running,
     Update,
 )
 from comfyfleet.comfy.progress import Progression
@@ -271,7 +272,9 @@ class _Watcher:
         )
         if not isinstance(look.found, Pending):
             self._place = None
-            return []
+            unheard = isinstance(look.found, Running) and not self._running and self._ended_at_s is None
+            self._running = self._running or unheard
+            return [self._progression.last] if unheard else []  # it has begun, and no message said so
         moved = look.found.position != self._place
         self._place = look.found.position
         return [Queued(look.found.position)] if moved else []

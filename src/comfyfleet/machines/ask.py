@@ -5,6 +5,7 @@ import math
 from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.machines.model import AdapterProblem, OpenLaunch
 from comfyfleet.scaling import (
@@ -85,7 +86,7 @@ async def _answer(asked: Awaitable[T], name: str, what: str) -> T:
         async with asyncio.timeout(ANSWERS_WITHIN_S):
             return await asked
     except TimeoutError:
-        raise AdapterProblem(name, f"gave no answer to {what} within {ANSWERS_WITHIN_S:g} s") from None
+        raise AdapterProblem(name, f"gave no answer to {what} within {seconds_text(ANSWERS_WITHIN_S)}") from None
     except AdapterProblem:
         raise
     except FleetError as problem:

@@ -26,7 +26,10 @@ class MachinesRun(Conflict):
     """The fleet still has machines: without its settings, nothing would end them."""
 
     code = "machines_run"
-    text = "Fleet {fleet} still has machines. Set --min 0 --max 0, wait until they have ended, then turn scaling off."
+    text = (
+        "Fleet {fleet} still has machines. Run `comfyfleet fleets scale {fleet} --min 0 --max 0`, wait until they have "
+        "ended, then turn scaling off."
+    )
 
 
 class AdapterProblem(Unavailable):

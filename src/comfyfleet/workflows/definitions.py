@@ -3,10 +3,10 @@
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 from comfyfleet import fleet
 from comfyfleet.comfy.errors import InvalidGraph, MissingNodeClass
@@ -27,7 +27,12 @@ from comfyfleet.workflows.register import GRAPH_BYTES_MAX
 PACKED_BYTES_MAX = 8 * 1024**2
 TRIED_MAX = 20
 HELD_MAX = 3  # some megabytes each
-ControlTxs: TypeAlias = Callable[[], AbstractAsyncContextManager[ControlTx]]
+
+
+class ControlTxs(Protocol):
+    """Opens transactions on the central database."""
+
+    def __call__(self, *, read_only: bool = False) -> AbstractAsyncContextManager[ControlTx]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ async def list_reported(
 
 async def list_known(control_tx: ControlTxs) -> list[KnownDefinitions]:
     """Those seen last, first."""
-    async with control_tx() as tx:
+    async with control_tx(read_only=True) as tx:
         return (await fleet.list_definitions(tx))[:TRIED_MAX]
 
 

@@ -145,7 +145,9 @@ def test_an_output_that_the_server_refuses_is_an_exit_code(
 
 def test_a_workflow_that_fails_names_the_node(comfy: Comfy, engine: Server, folder: Path) -> None:
     engine.order(prompts={"error_at_node": "2"})
-    done = comfy("run", "scale.json", "--input", "image=cat.png", "--server", engine.url, "--attempts", "1", "--json")
+    # A size of its own: else the node's result may be in the engine's cache, and the node does not run.
+    given = ("--set", "2.width=77", "--input", "image=cat.png")
+    done = comfy("run", "scale.json", *given, "--server", engine.url, "--attempts", "1", "--json")
     assert done.code == 1
     error = json.loads(done.err.splitlines()[-1])["error"]
     assert (error["class"], error["node"], error["node_class"]) == ("execution_error", "2", "ImageScale")

@@ -56,6 +56,17 @@ def test_an_instant_cached_answer_that_nobody_heard_is_found_at_once() -> None:
     assert seen.took_s < 0.1
 
 
+def test_a_prompt_that_nobody_hears_begin_is_found_running_by_the_first_look() -> None:
+    async def unheard(server: FakeComfy, attempt: Attempt) -> None:
+        server.silent_from = 0
+        server.enqueue(Job(attempt.prompt, node_s=10.0))
+
+    seen = watch_job(Job(a_prompt()), unheard)
+    begun = [each for each in seen.updates if isinstance(each, Progress) and each.fraction < 1.0]
+    assert begun == [Progress(0.0, nodes_total=3)], "once: it is not known how far it is"
+    assert isinstance(seen.outcome, Completed)
+
+
 def test_success_is_said_two_seconds_before_the_history_is_written() -> None:
     seen = watch_job(Job(a_prompt(), history_late_s=2.0))
     assert isinstance(seen.outcome, Completed)

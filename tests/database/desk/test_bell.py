@@ -9,7 +9,7 @@ from comfyfleet.db.notices import Notices
 from comfyfleet.desk.bell import CHANNEL
 from comfyfleet.desk.desk import LOOK_EVERY_S
 from comfyfleet.kernel.errors import Superseded, Unauthenticated
-from comfyfleet.upkeep import Elsewhere
+from comfyfleet.upkeep import Elsewhere, Upkeep
 from tests.database.desk.shop import Shop, a_report, end, soon, until
 
 # Well before the look that would find it anyway.
@@ -69,7 +69,7 @@ async def test_a_replica_without_upkeep_calls_one_that_has_it(shop: Shop) -> Non
     for desk in shop.desks:
         desk.on_called = lambda loop, pool: heard.append((loop, pool))
     for _ in range(2):
-        Elsewhere(shop.desks[0]).wake("advance_runs", pool="main")
+        Elsewhere(shop.desks[0], Upkeep([])).wake("advance_runs", pool="main")
     await until(lambda: len(heard) > 0)
     assert heard == [("advance_runs", "main")]
 

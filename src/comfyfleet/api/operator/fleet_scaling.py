@@ -13,27 +13,36 @@ from comfyfleet.api.policy import TheHouse
 from comfyfleet.audit import Action
 from comfyfleet.machines import ScalingReport
 from comfyfleet.scaling import Eagerness, MachineClass, Market, Offer, ScalingSettings
+from comfyfleet.scaling.settings import PRICE_MAX, SECONDS_MAX, SPEED_MAX, SPEED_MIN, WORKERS_MAX
 
 router = APIRouter(prefix="/fleets")
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 Slug = Annotated[str, Path(pattern=NAME)]
 Stage = Annotated[str, Path(pattern=NAME)]
 HISTORY_S_MAX = 30 * 86_400.0
+# Strict, as amounts are: `true` and "7" are no numbers. `check_settings` says what does not fit together.
+Workers = Annotated[int, Field(strict=True, ge=0, le=WORKERS_MAX)]
+Seconds = Annotated[float, Field(strict=True, ge=1, le=SECONDS_MAX)]
+Delay = Annotated[float, Field(strict=True, ge=0, le=SECONDS_MAX)]
+Price = Annotated[float, Field(strict=True, ge=0, le=PRICE_MAX)]
+Budget = Annotated[float, Field(strict=True, ge=0, le=1e9)]
+Speed = Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX)]
+Memory = Annotated[float, Field(strict=True, ge=0.1, le=100_000)]
 
 
 class MarketOfferBody(Body):
     """`price`: dollars an hour."""
 
     market: Market
-    price: float | None = None
+    price: Price | None = None
 
 
 class MachineClassBody(Body):
     """`speed`: relative to the machines that expected times refer to."""
 
     name: Annotated[str, Field(max_length=100)]
-    speed: float = 1.0
-    memory_gb: float | None = None
+    speed: Speed = 1.0
+    memory_gb: Memory | None = None
     offers: Annotated[list[MarketOfferBody], Field(max_length=2)]
     zones: Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(max_length=100)] = ("",)
 
@@ -41,14 +50,14 @@ class MachineClassBody(Body):
 class ScalingSettingsBody(Body):
     """All settings but the adapter: programs that run on the server are set on its command line only."""
 
-    min_workers: int
-    max_workers: int
-    buffer: int = 0
-    target_wait_s: float = 30.0
+    min_workers: Workers
+    max_workers: Workers
+    buffer: Workers = 0
+    target_wait_s: Seconds = 30.0
     eagerness: Eagerness = Eagerness.NORMAL
-    budget_per_hour: float | None = None
-    down_delay_s: float | None = None
-    first_start_s: float = 180.0
+    budget_per_hour: Budget | None = None
+    down_delay_s: Delay | None = None
+    first_start_s: Seconds = 180.0
     classes: Annotated[list[MachineClassBody], Field(max_length=50)]
 
     def settings(self) -> ScalingSettings:

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.machines.model import AdapterProblem
 from comfyfleet.scaling import CloudMachine, CloudState, LaunchAnswer, LaunchError, LaunchProblem, LaunchRequest, Market
@@ -157,7 +158,7 @@ class CommandMachines:
             async with asyncio.timeout(self.settings.timeout_s):
                 said, complained = await process.communicate(question)
         except TimeoutError:
-            raise self._problem(f"gave no answer to {action} within {self.settings.timeout_s:g} s") from None
+            raise self._problem(f"gave no answer to {action} within {seconds_text(self.settings.timeout_s)}") from None
         finally:
             await _end(process)
         if process.returncode:

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Callable, Sequence
 
+from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.simulate.day.figures import DayFigures, Sample
 from comfyfleet.simulate.day.plan import HOUR_S, DayPlan
 
@@ -43,7 +44,7 @@ def render_report(plan: DayPlan, days: Sequence[DayFigures]) -> str:
         "<!doctype html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head><body>',
         f"<h1>{title}</h1>",
-        f"<p>{plan.lasts_s / HOUR_S:g} hours, {plan.jobs_per_s:g} jobs a second on average, at most"
+        f"<p>{seconds_text(plan.lasts_s)}, {plan.jobs_per_s:g} jobs a second on average, at most"
         f" {plan.settings.max_workers:,} workers. Every policy got the same arrivals.</p>",
         "<h2>Policies</h2>",
         _table(list(COLUMNS), [(day.policy, [read(day) for read in COLUMNS.values()]) for day in days]),
@@ -116,7 +117,7 @@ def _plot(title: str, series: Sequence[Series]) -> str:
     )
     hours = range(0, int(last_s // HOUR_S) + 1, max(1, int(last_s // HOUR_S) // 12))
     scale = "".join(
-        f'<text x="{LEFT + (WIDTH - LEFT) * hour * HOUR_S / last_s:.0f}" y="{HEIGHT - 6}">{hour:d} h</text>'
+        f'<text x="{LEFT + (WIDTH - LEFT) * hour * HOUR_S / last_s:.0f}" y="{HEIGHT - 6}">{hour:02d}:00</text>'
         for hour in hours
     )
     scale += f'<text x="0" y="16">{most:,.0f}</text><text x="0" y="{HEIGHT - BOTTOM}">0</text>'
