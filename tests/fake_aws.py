@@ -20,6 +20,8 @@ AUTOSCALING = "http://autoscaling.amazonaws.com/doc/2011-01-01/"
 EC2 = "http://ec2.amazonaws.com/doc/2016-11-15/"
 
 
+# CloudWatch speaks another protocol, and here it refuses everything.
+DENIED = b'{"__type": "AccessDenied", "message": "no"}'
 _numbers = itertools.count(1)
 
 
@@ -221,12 +223,15 @@ def fake_aws() -> Iterator[FakeAws]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"])).decode()
-            status, text = aws.answer(body)
-            said = text.encode()
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if "x-amz-target" in self.headers:
+                status, kind, said = 403, "application/x-amz-json-1.0", DENIED
+            else:
+                status, text = aws.answer(body.decode())
+                kind, said = "text/xml", text.encode()
             self.send_response_only(status)
             self.send_header("date", formatdate(time.time(), usegmt=True))
-            self.send_header("content-type", "text/xml")
+            self.send_header("content-type", kind)
             self.send_header("content-length", str(len(said)))
             self.end_headers()
             self.wfile.write(said)

@@ -45,6 +45,18 @@ def call_aws(client: Any, action: str, parameters: Mapping[str, Any]) -> Any:
             raise explain(problem, action) from None
 
 
+def known_regions(service: str) -> set[str]:
+    """Those that this version of boto3 knows; a newer region may be missing."""
+    import boto3
+
+    session: Any = boto3.session.Session()
+    return {
+        region
+        for partition in session.get_available_partitions()
+        for region in session.get_available_regions(service, partition_name=partition)
+    }
+
+
 def _make(service: str, region: str, endpoint_url: str | None, *, quick: bool) -> Any:
     try:
         import boto3

@@ -2,17 +2,23 @@
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 import boto3
 import pytest
+import sqlalchemy as sa
 from moto import mock_aws
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.base import Executable
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from comfyfleet import audit, fleet
 from comfyfleet.audit import WorkerEvent, WorkerEventName
 from comfyfleet.dispatch import FailureClass, Holder
 from comfyfleet.fleet import FleetRules, NewWorker
 from comfyfleet.fleet import WorkerEvent as WorkerMove
-from comfyfleet.gauges.cloudwatch import MetricPoint, in_batches, points_of, read_fleets
+from comfyfleet.gauges.cloudwatch import MetricPoint, in_batches, points_of, read_fleets, sql
 from comfyfleet.gauges.cloudwatch.model import FleetLoad
 from comfyfleet.house import House
 from comfyfleet.upkeep import UpkeepRules, loops_of
@@ -20,7 +26,7 @@ from comfyfleet.upkeep.publish_cloudwatch import NAME, tick
 from tests.builders import a_workflow
 from tests.conftest import ManualClock
 from tests.database.dispatch.test_queue import Queue
-from tests.fake_aws import Refusal, fake_aws
+from tests.fake_aws import fake_aws
 
 REGION = "eu-central-1"
 UNITS = {
@@ -116,6 +122,41 @@ async def test_each_metric_counts_what_the_seeds_say(fleets: Fleets, clock: Manu
     assert ("video", "JobProcessingP50") not in found
 
 
+class Plan(Executable, sa.ClauseElement):
+    """How SQLite would run a statement."""
+
+    inherit_cache = False
+
+    def __init__(self, statement: sa.Select[Any]) -> None:
+        self.statement = statement
+
+
+@compiles(Plan)
+def _plan(element: Plan, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"EXPLAIN QUERY PLAN {compiler.process(element.statement, **kw)}"
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+async def test_no_statement_reads_a_large_table_from_end_to_end(fleets: Fleets) -> None:
+    since = datetime.now(UTC)
+    statements = [
+        sql.queued(counted_max=10),
+        sql.leased(),
+        sql.workers(active_s=300),
+        sql.ended(since),
+        sql.completed(since, rows=10),
+        sql.requeued(since, rows=10),
+        sql.assignments(),
+    ]
+    async with fleets.house.central.engine.connect() as connection:
+        given = {"clock_offset_s": 0.0}
+        steps = [str(row[3]) for each in statements for row in await connection.execute(Plan(each), given)]
+    large = ("ai_job_dispatches", "dispatch_attempts", "worker_audit_log", "front")
+    read = [each for each in steps if any(name in each for name in large)]
+    assert len(read) >= 5
+    assert [each for each in read if each.startswith("SCAN") and "INDEX" not in each] == []
+
+
 @pytest.mark.parametrize("engine", ["sqlite"])
 async def test_they_are_published_once_a_minute_by_one_replica(fleets: Fleets, clock: ManualClock) -> None:
     with mock_aws():
@@ -137,9 +178,10 @@ async def test_what_aws_refuses_is_said_and_stops_nothing(
 ) -> None:
     with fake_aws() as aws:
         monkeypatch.setenv("AWS_ENDPOINT_URL", aws.url)
-        aws.refuses["*"] = Refusal("AccessDenied", "no", 403)
         assert await tick(fleets.house, region=REGION) == 0
-    assert "cloudwatch.not_published" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "cloudwatch.not_published" in said
+    assert "allow cloudwatch:PutMetricData in its IAM policy (AccessDenied: no)" in said
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])

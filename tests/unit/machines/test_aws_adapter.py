@@ -290,6 +290,20 @@ async def test_groups_that_are_not_fit_are_refused_when_they_are_set(
     assert word in refused.value.message
 
 
+async def test_a_group_or_a_region_that_does_not_exist_is_refused_when_it_is_set(aws: FakeAws) -> None:
+    settings = {"region": REGION, "groups": GROUPS, "endpoint_url": aws.url}
+    aws.groups.clear()
+    with pytest.raises(InvalidInput, match="no Auto Scaling group 'gpus' in eu-central-1") as refused:
+        await inspect_adapter("aws", settings, SCALING)
+    assert refused.value.field == "adapter_settings.groups"
+    aws.refuses["*"] = Refusal("InternalFailure", "no", 500)
+    with pytest.raises(AwsProblem, match="AWS failed"):
+        await inspect_adapter("aws", settings, SCALING)
+    with pytest.raises(InvalidInput, match="no region that boto3 knows") as refused:
+        await inspect_adapter("aws", {**settings, "region": "eu-nowhere-1"}, SCALING)
+    assert refused.value.field == "adapter_settings.region"
+
+
 async def test_zones_are_those_of_the_group(aws: FakeAws) -> None:
     two = ("eu-central-1a", "eu-central-1b")
     aws.add("gpus", zones=two, suspended=("AZRebalance",))

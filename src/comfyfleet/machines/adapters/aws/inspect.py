@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from comfyfleet.aws import AwsFault, AwsProblem, known_regions
 from comfyfleet.kernel.errors import InvalidInput
 from comfyfleet.machines.adapters.aws.groups import GroupView, read_groups
 from comfyfleet.machines.adapters.aws.settings import AwsGroup, AwsSettings, check_settings
@@ -15,7 +16,7 @@ WHERE = "adapter_settings.groups"
 async def inspect(settings: Mapping[str, Any], scaling: ScalingSettings) -> None:
     """Raises InvalidInput where a group is not fit, AwsProblem where AWS cannot be asked."""
     found = check_settings(settings)
-    views = await asyncio.to_thread(read_groups, found, [each.name for each in found.groups])
+    views = await asyncio.to_thread(_read, found)
     for group in found.groups:
         view = views[group.name]
         _require_whole_instances(view)
@@ -24,6 +25,19 @@ async def inspect(settings: Mapping[str, Any], scaling: ScalingSettings) -> None
         _require_market(group, view)
         _require_zones(found, group, view, scaling)
     _require_room(list(views.values()), scaling)
+
+
+def _read(settings: AwsSettings) -> dict[str, GroupView]:
+    try:
+        return read_groups(settings, [each.name for each in settings.groups])
+    except AwsProblem as problem:
+        if problem.fault is AwsFault.REFUSED:
+            raise InvalidInput(WHERE, problem.problem) from None
+        # Asked only now: a region may be newer than this boto3.
+        if problem.fault is AwsFault.UNREACHABLE and settings.region not in known_regions("autoscaling"):
+            text = f"{settings.region!r} is no region that boto3 knows, and nothing answers there; correct it"
+            raise InvalidInput("adapter_settings.region", text) from None
+        raise
 
 
 def _require_whole_instances(view: GroupView) -> None:
