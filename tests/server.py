@@ -32,7 +32,12 @@ def free_port() -> int:
 def environment(folder: Path, **settings: str) -> dict[str, str]:
     """Nothing of the developer's own but where programs are; settings without their prefix."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
-    return {**kept, "HOME": str(folder), **{f"COMFYFLEET_{name}": value for name, value in settings.items()}}
+    return {**kept, "HOME": str(folder), **as_variables(settings)}
+
+
+def as_variables(settings: dict[str, str]) -> dict[str, str]:
+    """Those of OpenTelemetry have names of their own."""
+    return {name if name.startswith("OTEL_") else f"COMFYFLEET_{name}": value for name, value in settings.items()}
 
 
 def run_command(folder: Path, *arguments: str, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:

@@ -16,6 +16,7 @@ from comfyfleet.worker.agent import Agent
 from comfyfleet.worker.failpoints import VARIABLE
 from comfyfleet.worker.interruption.model import Notice
 from comfyfleet.worker.options import WorkerSettings
+from tests.server import as_variables
 from tests.worker.plant import FLEET, STAGE, WITHIN_S, Plant
 
 NOW = Notice("the test is over", seconds_left=0.0)
@@ -101,7 +102,7 @@ def a_worker_process(
         "LOG_FORMAT": "json",
         **given,
     }
-    environment = {**kept, "HOME": str(home), **{f"COMFYFLEET_{key}": value for key, value in settings.items()}}
+    environment = {**kept, "HOME": str(home), **as_variables(settings)}
     if die_at is not None:
         environment[VARIABLE] = die_at
     home.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ from comfyfleet.comfy.connector import Connector
 from comfyfleet.comfy.graph import Definitions
 from comfyfleet.kernel.errors import FleetError, LeasesOpen, Superseded
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.traces.sink import TRACES_OFF, TraceSink
 from comfyfleet.wire import worker_v1 as wire
 from comfyfleet.worker.assets import AssetCache
 from comfyfleet.worker.beat import Heartbeat, interval_s
@@ -33,6 +34,7 @@ from comfyfleet.worker.events import Reporter
 from comfyfleet.worker.failpoints import reached
 from comfyfleet.worker.idleness import Idleness
 from comfyfleet.worker.interruption.model import OPERATOR_DRAIN, Notice
+from comfyfleet.worker.job_trace import WorkerSpans
 from comfyfleet.worker.journal import Entry, Journal
 from comfyfleet.worker.kept_node_times import KeptNodeTimes
 from comfyfleet.worker.leases import LeaseBook, Word
@@ -73,6 +75,7 @@ class Agent:
         definitions: Callable[[], Definitions | None] = lambda: None,
         declare_unhealthy: Mapping[str, Callable[[str], None]] | None = None,
         boot_id: str | None = None,
+        traces: TraceSink = TRACES_OFF,
     ) -> None:
         self._settings = settings
         self._capabilities = capabilities
@@ -121,6 +124,7 @@ class Agent:
             reporter=reporter,
             telemetry=self.telemetry,
             node_times=KeptNodeTimes(self.home / "node_times"),
+            spans=WorkerSpans(traces, worker_id, f"{settings.fleet}/{settings.stage}" if settings.fleet else None),
         )
         self._definitions = DefinitionsReport(control, definitions)
         self._under_way = UnderWay(self._tools, on_superseded=self._on_superseded)

@@ -50,6 +50,7 @@ class Course:
         self.running_since: float | None = None
         self.took_s: float | None = None  # of a prompt that completed
         self.found_again = False  # an earlier life had posted it: nobody here saw it begin
+        self.trace = tools.spans.of(entry)
         self._moved = moved
         self._since = time.monotonic()
 
@@ -66,6 +67,7 @@ class Course:
             self.took_s = took_s if stage is Stage.UPLOADING else None
             self.tools.telemetry.server_busy(self.place.server, took_s)
         self.stage, self._since = stage, now
+        self.trace.at(stage)
         self.tools.book.note(self.entry.dispatch_id, status=stage.value)
         self._moved()
 

@@ -21,6 +21,7 @@ from comfyfleet.comfy.cloud import CloudConnector, CloudSettings
 from comfyfleet.comfy.health import Patience
 from comfyfleet.kernel.exchanges import follow_exchanges
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.traces.sink import TRACES_OFF, TraceSink
 from comfyfleet.worker.agent import Agent
 from comfyfleet.worker.comfyui_process import OwnedServer
 from comfyfleet.worker.interruption import (
@@ -42,8 +43,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 log = structlog.get_logger()
 
 
-async def run_worker(settings: WorkerSettings) -> None:
-    """Until it has left. Raises what kept it from working."""
+async def run_worker(settings: WorkerSettings, traces: TraceSink = TRACES_OFF) -> None:
+    """Until it has left. Raises what kept it from working. `traces` is its caller's to close."""
     telemetry = Telemetry(folders=_folders(settings))
     port = StatusPort(telemetry, host=settings.status_host, port=settings.status_port)
     with port, follow_exchanges(telemetry.exchanged):
@@ -51,13 +52,19 @@ async def run_worker(settings: WorkerSettings) -> None:
             machine = await find_machine(metadata) if settings.cloud_machine != "none" else None
             if machine is None and settings.cloud_machine == "ec2":
                 log.warning("worker.no_metadata", hint="cloud_machine is 'ec2', and nothing answers as EC2 does")
-            process = WorkerProcess(settings, telemetry, machine)
+            process = WorkerProcess(settings, telemetry, machine, traces)
             with Signals(process.heed, drain_s=settings.drain_s):
                 await process.run(SpotWatch(metadata, process.heed) if machine else None)
 
 
 class WorkerProcess:
-    def __init__(self, settings: WorkerSettings, telemetry: Telemetry, machine: Ec2Machine | None) -> None:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        telemetry: Telemetry,
+        machine: Ec2Machine | None,
+        traces: TraceSink = TRACES_OFF,
+    ) -> None:
         self.worker_id = settings.worker_id or (machine.instance_id if machine else name_of_host())
         self._settings = settings
         self._telemetry = telemetry
@@ -74,6 +81,7 @@ class WorkerProcess:
             definitions=self._preflight.definitions,
             declare_unhealthy={each.name: each.declare_unhealthy for each in self._owned},
             boot_id=_boot_id(),
+            traces=traces,
         )
         self._main: asyncio.Task[None] | None = None
         self._chores: list[asyncio.Task[None]] = []

@@ -19,6 +19,7 @@ from comfyfleet.worker.course import Course
 from comfyfleet.worker.deliver import Ending, complete_with, end_with, say
 from comfyfleet.worker.failpoints import reached
 from comfyfleet.worker.failures import FailWith, GiveBack, report_error, report_outcome, report_refusal
+from comfyfleet.worker.job_trace import LEASE_LOST
 from comfyfleet.worker.journal import Entry
 from comfyfleet.worker.leases import FreshUrls, Held, Word
 from comfyfleet.worker.response import cut_response
@@ -127,10 +128,13 @@ class JobRun:
         """Raises Superseded. Cancelled from outside it leaves everything as it is, for whoever comes after."""
         entry = self.course.entry
         facts = {"job": str(entry.job.job_id), "dispatch": str(entry.dispatch_id), "epoch": entry.job.epoch}
+        if (trace_id := self.course.trace.trace_id) is not None:
+            facts["trace_id"] = trace_id
         self.hold()
         with structlog.contextvars.bound_contextvars(**facts):
             try:
                 await self._see_through()
+                self.course.trace.close()
             finally:
                 self.course.give_up_place()
                 self.tools.reporter.forget(entry.dispatch_id)
@@ -238,6 +242,8 @@ class JobRun:
     def _end_with(self, report: FailWith | GiveBack) -> Ending:
         worker_id = self.tools.control.session.worker_id
         self.course.say(_words_of(report))
+        if isinstance(report, FailWith):
+            self.course.trace.failed(report.failure.value)
         ending = end_with(
             report,
             self.course.proof,
@@ -306,6 +312,7 @@ class JobRun:
     async def _discard(self) -> None:
         """Somebody else has it: not a word and not a byte more."""
         self.tools.telemetry.lease_lost()
+        self.course.trace.ended(LEASE_LOST)
         self.tools.book.return_lease(self.course.entry.dispatch_id)
         await withdraw(self.course)
         await self._close()
@@ -322,9 +329,12 @@ class JobRun:
         match ending:
             case wire.Complete():
                 telemetry.job_finished("completed")
+                self.course.trace.ended("completed")
             case wire.Fail():
                 telemetry.job_finished(ending.error_class)
+                self.course.trace.ended(ending.error_class)
             case wire.Requeue():
+                self.course.trace.ended("given_back")
                 telemetry.job_given_back(self._stop.force.name.lower() if self._stop else "server away")
         log.info("job.ended", ending=type(ending).__name__.lower(), became=reply.status)
 

@@ -230,6 +230,7 @@ def _tell(course: Course, heard: Update) -> None:
             # The job is not over when its prompt is: what it made is still to be delivered.
             heard = replace(heard, fraction=min(heard.fraction, BEFORE_THE_END))
             course.fraction = heard.fraction
+            course.trace.at_node(heard.node, heard.node_class)
             course.tools.book.note(course.proof.dispatch_id, progress=heard.fraction, node=heard.node)
             reached("running")
             course.tools.reporter.progress(course.proof, heard)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 # Programs of others get no secret of ours: a custom node reads the environment too.
-OURS = ("COMFYFLEET_", "COMFY_CLOUD_API_KEY")
+OURS = ("COMFYFLEET_", "COMFY_CLOUD_API_KEY", "OTEL_EXPORTER_")
 
 
 class Running:
