@@ -4,8 +4,8 @@ import os
 import secrets
 import socket
 import stat
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +37,8 @@ from comfyfleet.storage.backends.local import LocalStore
 from comfyfleet.tenants import Postbox, Role, create_user, find_user
 from comfyfleet.tenants.credentials import LinkSigner, create_key
 from comfyfleet.tenants.model import SCOPES
+from comfyfleet.traces.control_plane import ControlPlaneSpans
+from comfyfleet.traces.open import open_traces
 from comfyfleet.upkeep import Elsewhere, Upkeep, UpkeepRules, apply_settlements, loops_of, own_loops
 
 OPERATOR_EMAIL = "operator@localhost"
@@ -63,7 +65,11 @@ class NoHome(NotFound):
 
 
 def build_house(
-    settings: Settings, *, makes_home: bool = True, clock_offset_s: Callable[[], float] = no_offset
+    settings: Settings,
+    *,
+    makes_home: bool = True,
+    clock_offset_s: Callable[[], float] = no_offset,
+    traces: ControlPlaneSpans | None = None,
 ) -> House:
     if settings.mode == "embedded":
         if not makes_home and not settings.home.exists() and settings.database_url is None:
@@ -115,6 +121,7 @@ def build_house(
         storage_bytes_max=settings.storage_bytes_per_tenant_max,
         run_jobs_per_tenant_max=settings.run_jobs_per_tenant_max,
         prober=Prober(_media_rules(settings)),
+        traces=traces or ControlPlaneSpans(url=settings.trace_url),
     )
 
 
@@ -223,6 +230,13 @@ def open_metrics(house: House, settings: Settings) -> AbstractContextManager[obj
         files=lambda: _database_files(settings),
     )
     return MetricsPort(house, rules)
+
+
+@contextmanager
+def open_spans(settings: Settings) -> Iterator[ControlPlaneSpans]:
+    """Sends spans where OTEL_EXPORTER_OTLP_ENDPOINT says; what is left goes at the end. Raises TracesMisconfigured."""
+    with open_traces("comfyfleet") as sink:
+        yield ControlPlaneSpans(sink, url=settings.trace_url)
 
 
 def _folders(settings: Settings) -> dict[str, Path]:

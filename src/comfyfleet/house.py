@@ -11,7 +11,7 @@ import structlog
 from comfyfleet.audit import ChainSigner
 from comfyfleet.db import ControlTx, Database, PoolTx, TenantTx
 from comfyfleet.desk import Desk
-from comfyfleet.dispatch import LeaseSigner, QueueRules
+from comfyfleet.dispatch import Ended, FailureClass, LeaseSigner, QueueRules
 from comfyfleet.fleet import FleetRules
 from comfyfleet.jobs import JobRules
 from comfyfleet.kernel.errors import DatabaseUnavailable, FleetError, Unavailable
@@ -27,6 +27,7 @@ from comfyfleet.pipelines.rules import RunRules
 from comfyfleet.storage import ObjectStore
 from comfyfleet.tenants import Home, Postbox, Tenant
 from comfyfleet.tenants.credentials import LinkSigner
+from comfyfleet.traces.control_plane import ControlPlaneSpans, TracedJob
 from comfyfleet.workflows import FileInputs, ReportedFileInputs, Version, effects
 from comfyfleet.workflows.effects import ListedOffer, Offer
 
@@ -51,6 +52,7 @@ class House:
     storage_bytes_max: int | None = None  # of a tenant, where operators have not said otherwise
     run_jobs_per_tenant_max: int = RUN_JOBS_PER_TENANT_MAX
     file_inputs: ReportedFileInputs = field(default_factory=ReportedFileInputs)
+    traces: ControlPlaneSpans = field(default_factory=ControlPlaneSpans)
     prober: Prober = field(default_factory=lambda: Prober(MediaRules()))
 
     @property
@@ -79,6 +81,21 @@ class House:
             # A tenant placed in a pool that the settings no longer name.
             raise DatabaseUnavailable(name)
         return self.pools[name]
+
+    def taken_back(self, ended: Collection[Ended]) -> None:
+        """Leases that were taken from their worker, after the commit: whoever waits, settles or follows a trace."""
+        self.desk.taken_back(ended)
+        self.trace_lost(ended)
+
+    def trace_lost(self, ended: Collection[Ended]) -> None:
+        """Attempts that their worker did not end."""
+        for each in (found.attempt for found in ended if found.attempt is not None):
+            self.traces.attempt_ended(
+                TracedJob(each.traceparent, each.dispatch_id, each.tenant_id, each.workflow_id),
+                each.error_class or FailureClass.INTERRUPTED.value,
+                epoch=each.epoch,
+                leased_s=each.leased_s,
+            )
 
     async def pause_runs_of(self, tenant: Tenant) -> None:
         """It was suspended: upkeep looks at its runs next, and pauses them. Where its pool is away, they pause when a

@@ -287,6 +287,12 @@ class Settings(BaseSettings):
         0, ge=0, le=1000, description="Tenants that have jobs of their own in `/metrics`, by id; others are one."
     )
 
+    trace_url: str | None = Field(
+        None,
+        description="Where operators see a trace, such as `https://jaeger.example.com/trace/{trace_id}`: the console"
+        " links to it. Traces themselves are switched on by `OTEL_EXPORTER_OTLP_ENDPOINT`.",
+    )
+
     log_format: Literal["auto", "json", "console"] = Field("auto", description="`auto`: console on a terminal.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least level to log.")
 
@@ -320,6 +326,21 @@ class Settings(BaseSettings):
         """A link in a page: nothing that a browser would run."""
         if value is not None and (urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname):
             raise ValueError("must be an address such as https://shop.example.com/tokens")
+        return value
+
+    @field_validator("trace_url")
+    @classmethod
+    def _leads_to_a_trace(cls, value: str | None) -> str | None:
+        """A link in a page, too."""
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname)
+        if not fits or "{trace_id}" not in value.removeprefix(f"{parts.scheme}://{parts.netloc}"):
+            raise ValueError(
+                "must be an http or https URL with {trace_id} after the host, such as "
+                "https://jaeger.example.com/trace/{trace_id}"
+            )
         return value
 
     @field_validator("database_url")

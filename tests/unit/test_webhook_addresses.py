@@ -14,7 +14,7 @@ from comfyfleet.kernel.ids import new_id
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.webhooks.addresses import AddressNotPublic, require_reachable
 from comfyfleet.webhooks.endpoints import check_url
-from comfyfleet.webhooks.model import Due
+from comfyfleet.webhooks.model import Due, WebhookType
 from comfyfleet.webhooks.send import AddressRefused, PublicOnly, a_sender, send
 from tests.receiver import a_receiver
 
@@ -122,6 +122,11 @@ async def test_a_name_server_that_never_answers_holds_up_no_other_name(monkeypat
             await asyncio.gather(*stuck, return_exceptions=True)
 
 
+def due_at(url: str) -> Due:
+    secret = Secret("whsec_" + "A" * 32)
+    return Due(new_id(), new_id(), new_id(), 1, 0, new_id(), url, secret, "{}", WebhookType.JOB_QUEUED, new_id())
+
+
 async def test_an_allowed_network_is_reached() -> None:
     transport = PublicOnly(allowed=[ip_network("127.0.0.0/8")])
     async with a_receiver() as receiver, httpx2.AsyncClient(transport=transport) as client:
@@ -130,9 +135,7 @@ async def test_an_allowed_network_is_reached() -> None:
 
 async def test_a_refused_address_is_told_as_what_became_of_the_try(monkeypatch: pytest.MonkeyPatch) -> None:
     leads_to(monkeypatch, ["169.254.169.254"])
-    due = Due(
-        new_id(), new_id(), new_id(), 1, 0, new_id(), "http://metadata.example.com/", Secret("whsec_" + "A" * 32), "{}"
-    )
+    due = due_at("http://metadata.example.com/")
     async with a_sender() as client:
         sent = await send(client, due)
     assert sent.status is None
@@ -141,7 +144,7 @@ async def test_a_refused_address_is_told_as_what_became_of_the_try(monkeypatch: 
 
 @pytest.mark.parametrize("url", ["http://10.1.2.3:9/hook", "http://localhost:9/hook"])
 async def test_no_error_names_the_address_that_was_tried(url: str) -> None:
-    due = Due(new_id(), new_id(), new_id(), 1, 0, new_id(), url, Secret("whsec_" + "A" * 32), "{}")
+    due = due_at(url)
     async with httpx2.AsyncClient(transport=Fails()) as client:
         sent = await send(client, due)
     assert sent.error == "No connection could be made."
@@ -166,6 +169,6 @@ class Fails(httpx2.AsyncBaseTransport):
 async def test_what_the_client_refuses_is_refused_when_entered(url: str) -> None:
     with pytest.raises(InvalidInput):
         check_url(url)
-    due = Due(new_id(), new_id(), new_id(), 1, 0, new_id(), url, Secret("whsec_" + "A" * 32), "{}")
+    due = due_at(url)
     async with a_sender() as client:  # one that was entered before that
         assert (await send(client, due)).error == "The URL cannot be called."

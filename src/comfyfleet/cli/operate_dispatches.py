@@ -88,15 +88,16 @@ def list_all(
 def show(dispatch_id: Id, as_json: AsJson = False) -> None:
     """One dispatch with every attempt at it."""
 
-    async def work(house: House) -> DispatchDetail:
+    async def work(house: House) -> tuple[DispatchDetail, str | None]:
         async with house.control_tx(read_only=True) as tx:
-            return await dispatch.get_dispatch(tx, DispatchId(dispatch_id))
+            found = await dispatch.get_dispatch(tx, DispatchId(dispatch_id))
+        return found, house.traces.url_of(found.dispatch.trace_id)
 
-    found = in_house(work)
+    found, trace_url = in_house(work)
     if as_json:
-        print_json(plain(found))
+        print_json({**plain(found), "trace_url": trace_url})
     else:
-        _print(found)
+        _print(found, trace_url)
 
 
 @app.command("show-graph")
@@ -184,7 +185,7 @@ def retry(dispatch_id: Id, as_json: AsJson = False) -> None:
     print_one(job, as_json=as_json, sentence=f"Job {job.id} tries {dispatch_id} again.")
 
 
-def _print(found: DispatchDetail) -> None:
+def _print(found: DispatchDetail, trace_url: str | None) -> None:
     row = found.dispatch
     facts: dict[str, object] = {
         "id": row.id,
@@ -212,6 +213,7 @@ def _print(found: DispatchDetail) -> None:
         "settled": ago(row.settled_at),
         "failure": row.error_class,
         "error": row.last_error,
+        "trace": trace_url or row.trace_id,
     }
     print_facts(facts | {name: value for name, value in sometimes.items() if value is not None})
     print_table("\nAttempts", found.attempts, ATTEMPTS)

@@ -21,6 +21,7 @@ from comfyfleet.bootstrap import (
     build_options,
     build_upkeep,
     open_metrics,
+    open_spans,
     protect_process,
     require_current_schema,
     require_durable_databases,
@@ -32,6 +33,7 @@ from comfyfleet.house import House
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.hosts import is_loopback
 from comfyfleet.settings import Settings, load_settings
+from comfyfleet.traces.control_plane import ControlPlaneSpans
 
 log = structlog.get_logger()
 
@@ -48,8 +50,8 @@ def run_replica(**given: object) -> None:
     configure_logs(settings.log_format, settings.log_level)
     protect_process()
     settings, listener = listen(settings)
-    with contextlib.suppress(KeyboardInterrupt):
-        uvloop.run(_serve(settings, listener))
+    with contextlib.suppress(KeyboardInterrupt), open_spans(settings) as traces:
+        uvloop.run(_serve(settings, listener, traces))
     Console(stderr=True).print("[dim]Stopped.[/]")
 
 
@@ -69,8 +71,8 @@ def listen(settings: Settings) -> tuple[Settings, socket.socket]:
     return settings.model_copy(update={"port": listener.getsockname()[1]}), listener
 
 
-async def _serve(settings: Settings, listener: socket.socket) -> None:
-    house = build_house(settings)
+async def _serve(settings: Settings, listener: socket.socket, traces: ControlPlaneSpans) -> None:
+    house = build_house(settings, traces=traces)
     try:
         await _require_ready(house, settings)
         metrics = open_metrics(house, settings)

@@ -10,29 +10,28 @@ from comfyfleet.db.dialect import batch
 from comfyfleet.dispatch import blocks, sql, waiting
 from comfyfleet.dispatch.blocks import sql as events_sql
 from comfyfleet.dispatch.failures import FailureClass
-from comfyfleet.dispatch.finish import unreported, write_settlements
+from comfyfleet.dispatch.finish import ended_as, unreported, write_settlements
 from comfyfleet.dispatch.lifecycle import DispatchEvent
-from comfyfleet.dispatch.model import Dispatch
+from comfyfleet.dispatch.model import Dispatch, Ended
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, new_id
 
 BATCH = 100
 
 
-async def expire_leases(tx: ControlTx, *, rows: int = BATCH, chance: random.Random) -> int:
+async def expire_leases(tx: ControlTx, *, rows: int = BATCH, chance: random.Random) -> list[Ended]:
     """Back to the queue after a pause; failed and refunded when attempts are used up or the run deadline passed;
     cancelled when somebody had asked for that.
 
     The condition stands in the UPDATE: a lease that its worker ended, or another sweeper took, is left alone.
+    What became of the others.
     """
     found = await tx.all(sql.expired(rows=rows))
-    count = 0
-    for row in found:
-        count += await _expire(tx, row, chance=chance.random())
-    return count
+    ended = [await _expire(tx, row, chance=chance.random()) for row in found]
+    return [each for each in ended if each is not None]
 
 
-async def _expire(tx: ControlTx, row: Any, *, chance: float) -> int:
+async def _expire(tx: ControlTx, row: Any, *, chance: float) -> Ended | None:
     dispatch = Dispatch.from_row(row)
     failure, error = _verdict(dispatch, past_deadline=bool(row.past_deadline))
     key = {
@@ -50,13 +49,13 @@ async def _expire(tx: ControlTx, row: Any, *, chance: float) -> int:
     else:
         moved = await tx.maybe(sql.delay([{**key, "pause_s": backoff_s(dispatch.attempts, chance=chance)}]))
     if moved is None:
-        return 0
+        return None
     reason = "deadline" if row.past_deadline else "expired"
     await tx.run(sql.end_attempts(), rows=batch([unreported(row, reason)]))
     await tx.run(events_sql.insert_events(WorkerEventName.EXPIRED.value, [_event(row, reason, moved.status)]))
     await write_settlements(tx, [moved], {})
     await blocks.forget_probe(tx, dispatch.id)
-    return 1
+    return ended_as(moved)
 
 
 def _event(row: Any, reason: str, became: str) -> dict[str, Any]:

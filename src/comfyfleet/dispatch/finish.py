@@ -13,7 +13,7 @@ from comfyfleet.dispatch import blocks, everywhere, sql
 from comfyfleet.dispatch.failures import FAILED_EVERYWHERE, POLICIES, FailureClass
 from comfyfleet.dispatch.heartbeat import lease_key
 from comfyfleet.dispatch.lifecycle import DISPATCH, DispatchEvent, DispatchStatus
-from comfyfleet.dispatch.model import Dispatch, Ended, LeaseProof, QueueRules, Started
+from comfyfleet.dispatch.model import Dispatch, Ended, LeaseProof, QueueRules, Started, TracedAttempt
 from comfyfleet.dispatch.tokens import LeaseSigner, epoch_of
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import LeaseLost, NotFound, NothingDelivered
@@ -173,7 +173,15 @@ def unreported(row: Any, reason: str) -> dict[str, Any]:
 
 def ended_as(row: Any) -> Ended:
     status = DispatchStatus(row.status)
-    return Ended(row.id, status, lane=row.lane if status is DispatchStatus.QUEUED else None)
+    return Ended(row.id, status, lane=row.lane if status is DispatchStatus.QUEUED else None, attempt=_traced(row))
+
+
+def _traced(row: Any) -> TracedAttempt | None:
+    if row.traceparent is None:
+        return None
+    return TracedAttempt(
+        row.id, row.tenant_id, row.workflow_id, row.traceparent, row.epoch, row.leased_s or 0.0, row.error_class
+    )
 
 
 def of_tenant(answer: Ended | LeaseLost, found: Dispatch | None) -> Ended | LeaseLost:

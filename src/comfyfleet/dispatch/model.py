@@ -54,6 +54,7 @@ class NewDispatch:
     weight: int = 1  # the tenant's share
     run_deadline_s: float | None = None
     delivers: bool = False  # cannot be completed with nothing
+    traceparent: str | None = None  # the span of its job's order
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,8 @@ class Grant(Struct, frozen=True):
     grace_s: float
     deadline_s: float
     payload: bytes
+    traceparent: str | None = None  # of the job; the attempt has a span below it
+    waited_s: float | None = None  # for this lease; None where it was granted before, and is only told again
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,18 @@ class LeaseProof:
     holder: Holder
 
 
+class TracedAttempt(Struct, frozen=True):
+    """An attempt that has just ended, as much as its span needs. `leased_s`: since its lease began."""
+
+    dispatch_id: DispatchId
+    tenant_id: TenantId
+    workflow_id: WorkflowId
+    traceparent: str
+    epoch: int
+    leased_s: float
+    error_class: str | None
+
+
 class Ended(Struct, frozen=True):
     """How a call that ends a lease ended. `replayed`: it had been done before, and this is the first answer."""
 
@@ -191,3 +206,4 @@ class Ended(Struct, frozen=True):
     replayed: bool = False
     lane: LaneId | None = None  # where it waits again, if it does
     tenant_id: TenantId | None = None  # whose it is; told of those that failed or were given back
+    attempt: TracedAttempt | None = None  # where its job has a trace

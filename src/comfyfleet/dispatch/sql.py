@@ -194,6 +194,10 @@ ENDED = (
     d.c.error_class,
     d.c.last_error,
     d.c.provider_job_id,
+    d.c.tenant_id,
+    d.c.workflow_id,
+    d.c.traceparent,
+    SecondsBetween(d.c.leased_at, now()).label("leased_s"),
 )
 _RELEASED: dict[str, Any] = {"lease_hash": None, "lease_expires_at": None, "deadline_at": None}
 

@@ -19,7 +19,7 @@ from comfyfleet.jobs.read import (
     read_whole,
     require_unused,
 )
-from comfyfleet.jobs.relay import forget_sent, mark_sent, to_dispatch, unsent
+from comfyfleet.jobs.relay import begin_traces, forget_sent, mark_sent, to_dispatch, traceparents_of, unsent
 from comfyfleet.jobs.remove import delete_job
 from comfyfleet.jobs.retry import find_retried, retry_job, retry_order
 from comfyfleet.jobs.sanitize import sanitize_worker_error
@@ -41,6 +41,7 @@ __all__ = [
     "Submission",
     "Wish",
     "apply_settlement",
+    "begin_traces",
     "count_ended",
     "count_new",
     "create_job",
@@ -78,6 +79,7 @@ __all__ = [
     "sanitize_worker_error",
     "start_job",
     "to_dispatch",
+    "traceparents_of",
     "unheard_cancels",
     "unsent",
 ]

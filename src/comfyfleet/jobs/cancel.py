@@ -24,7 +24,7 @@ async def request_cancel(tx: TenantTx, job_id: JobId, user_id: UserId) -> tuple[
     if row is None:
         # It ended between the two looks.
         return await request_cancel(tx, job_id, user_id)
-    whole = await tx.one(sql.whole(job_id))
+    whole = await tx.one(sql.whole_to_send(job_id))
     return Job.from_row(row), Submission.from_row(whole, job_ended=False)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from comfyfleet.jobs.lifecycle import JobStatus
 from comfyfleet.jobs.model import Job
 from comfyfleet.jobs.settle import Ended
+from comfyfleet.kernel.traceparent import trace_id_of
 from comfyfleet.metrics.facts import JobSettled, NoteFact, TokensMoved
 
 RESERVE = "reserve"
@@ -33,4 +34,5 @@ def _settled(ended: Ended) -> JobSettled:
         total_s=max(0.0, (over_at - job.created_at).total_seconds()),
         wait_s=None if started_at is None else max(0.0, (started_at - job.created_at).total_seconds()),
         run_s=ended.seconds,
+        trace_id=trace_id_of(ended.traceparent),
     )

@@ -32,7 +32,9 @@ async def create_jobs(tx: TenantTx, news: Sequence[NewJob]) -> list[Job]:
         amounts = {new.id: new.reserved_tokens for new in news if new.id in made and new.user_id == user_id}
         await ledger.reserve_each(tx, user_id, amounts)
     if made:
-        await tx.run_each(sql.insert_submissions(), [{"job_id": job_id} for job_id in made])
+        traces = {new.id: new.traceparent for new in news}
+        submissions = [{"job_id": job_id, "traceparent": traces[job_id]} for job_id in made]
+        await tx.run_each(sql.insert_submissions(), submissions)
     return [made.get(new.id) or await _find_same(tx, new) for new in news]
 
 

@@ -51,6 +51,7 @@ class NewJob:
     request_digest: str | None = None
     webhook_endpoint_id: EndpointId | None = None
     run_id: RunId | None = None
+    traceparent: str | None = None  # the span of its order
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A job on its way to the queue. `job_ended`: it must not be sent any more."""
+    """A job on its way to the queue. `job_ended`: it must not be sent any more. `traceparent`: None: it has no trace
+    yet, or traces are off."""
 
     job_id: JobId
     tenant_id: TenantId
@@ -154,6 +156,7 @@ class Submission:
     payload: dict[str, Any]
     delivers: bool
     job_ended: bool
+    traceparent: str | None = None
 
     @classmethod
     def of(cls, new: NewJob, tenant_id: TenantId, payload: dict[str, Any]) -> Self:
@@ -170,6 +173,7 @@ class Submission:
             payload=payload,
             delivers=new.effect_id is not None,
             job_ended=False,
+            traceparent=new.traceparent,
         )
 
     @classmethod
@@ -187,4 +191,5 @@ class Submission:
             # Who orders an effect pays for a result. A job of the house's own may be there for its load alone.
             delivers=row.effect_id is not None,
             job_ended=job_ended,
+            traceparent=row.traceparent,
         )

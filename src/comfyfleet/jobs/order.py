@@ -34,6 +34,7 @@ class Wish:
     webhook_url: str | None = None
     input_file_id: FileId | None = None
     run_id: RunId | None = None
+    traceparent: str | None = None  # the span of this order
 
     @property
     def input_id(self) -> VideoId | FileId | None:

@@ -151,6 +151,7 @@ def _new_job(order: Order, job_id: JobId, taken: Taken, video_id: VideoId, endpo
         request_digest=wish.digest,
         webhook_endpoint_id=endpoint_id,
         run_id=wish.run_id,
+        traceparent=wish.traceparent,
     )
 
 

@@ -35,6 +35,7 @@ async def retry_order(
     idempotency_key: str | None = None,
     rules: JobRules,
     run_id: RunId | None = None,
+    traceparent: str | None = None,
 ) -> Placed:
     """As its user asks for it: once per key, within the limits, and only while what it works on is there.
 
@@ -63,6 +64,7 @@ async def retry_order(
             run_id=run_id,
             # The limit may have been lowered since.
             priority=min(again.priority, rules.priority_max),
+            traceparent=traceparent,
         ),
     )
     await keep_inputs(tx, job.id, inputs, primary=row.input_file_id)

@@ -35,6 +35,7 @@ class Ended:
     job: Job
     made: Sequence[MadeFile]
     seconds: float | None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ async def apply_settlement(tx: TenantTx, settlement: Settlement, *, is_started: 
     await _keep_outputs(tx, job, made)
     await _move_video(tx, job, settlement, made)
     await tell_moved(tx, job)
-    return Ended(job, made, settlement.duration_s)
+    return Ended(job, made, settlement.duration_s, settlement.traceparent)
 
 
 async def start_job(tx: TenantTx, job_id: JobId, *, ago_s: float = 0.0) -> bool:

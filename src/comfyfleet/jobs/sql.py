@@ -73,9 +73,8 @@ def insert_jobs() -> sa.Insert:
 
 @built_once
 def insert_submissions() -> sa.Insert:
-    return sa.insert(s).values(
-        job_id=sa.bindparam("job_id", type_=s.c.job_id.type), tenant_id=BOUND_TENANT, created_at=now()
-    )
+    given = {name: sa.bindparam(name, type_=s.c[name].type) for name in ("job_id", "traceparent")}
+    return sa.insert(s).values(tenant_id=BOUND_TENANT, created_at=now(), **given)
 
 
 def by_id(job_id: JobId) -> sa.Select[Any]:
@@ -89,6 +88,12 @@ def whole(job_id: JobId) -> sa.Select[Any]:
 
 def of_user(job_id: JobId, user_id: UserId) -> sa.Select[Any]:
     return by_id(job_id).where(j.c.user_id == user_id, j.c.deleted_at.is_(None))
+
+
+def whole_to_send(job_id: JobId) -> sa.Select[Any]:
+    """With what its worker got, and the trace that it began. The submission may have been forgotten."""
+    begun = sa.select(s.c.traceparent).where(s.c.tenant_id == BOUND_TENANT, s.c.job_id == job_id).scalar_subquery()
+    return sa.select(*j.c, begun.label("traceparent")).where(j.c.tenant_id == BOUND_TENANT, j.c.id == job_id)
 
 
 def whole_of_user(job_id: JobId, user_id: UserId) -> sa.Select[Any]:
@@ -254,7 +259,7 @@ def _move(event: JobEvent) -> sa.Update:
 def unsent(*, rows: int) -> sa.Select[Any]:
     """Oldest first, with all that a place in the queue needs."""
     return (
-        sa.select(*(j.c[name] for name in PLACED))
+        sa.select(*(j.c[name] for name in PLACED), s.c.traceparent)
         .join(s, s.c.job_id == j.c.id)
         .where(s.c.sent_at.is_(None))
         .order_by(s.c.created_at, s.c.job_id)
@@ -266,6 +271,24 @@ def unsent(*, rows: int) -> sa.Select[Any]:
 def mark_sent() -> sa.Update:
     b = batch_rows("b", {"id": sa.Uuid()})
     return sa.update(s).where(s.c.job_id == b.c.id, s.c.sent_at.is_(None)).values(sent_at=now())
+
+
+@built_once
+def begin_traces() -> sa.Update:
+    """The first to give a job its trace decides; whoever comes later gets that one."""
+    b = batch_rows("b", {"id": sa.Uuid(), "traceparent": sa.Text()})
+    return (
+        sa.update(s)
+        .where(s.c.job_id == b.c.id)
+        .values(traceparent=sa.func.coalesce(s.c.traceparent, b.c.traceparent))
+        .returning(s.c.job_id, s.c.traceparent)
+    )
+
+
+@built_once
+def traceparents_of() -> sa.Select[Any]:
+    b = batch_rows("b", {"id": sa.Uuid()})
+    return sa.select(s.c.job_id, s.c.traceparent).join(b, b.c.id == s.c.job_id).where(s.c.traceparent.is_not(None))
 
 
 def forget_sent(*, age_s: float, rows: int) -> sa.Delete:

@@ -155,7 +155,7 @@ class ControlPlaneCounters:
 
     def _job_settled(self, fact: facts.JobSettled) -> None:
         workflow, outcome = self._workflow(str(fact.workflow_id)), self._word(fact.outcome)
-        exemplar = {"job_id": str(fact.job_id)}
+        exemplar = {"job_id": str(fact.job_id), **({"trace_id": fact.trace_id} if fact.trace_id else {})}
         self._jobs.labels(workflow, outcome).inc()
         self._tokens.labels("consume" if fact.outcome == COMPLETED else "refund").inc(fact.tokens)
         self._total.labels(workflow).observe(fact.total_s, exemplar)

@@ -65,6 +65,7 @@ class JobSettled(Struct, frozen=True):
     total_s: float
     wait_s: float | None = None
     run_s: float | None = None
+    trace_id: str | None = None
 
 
 class LoopTicked(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """What the queue decided reaches the tenants of one pool."""
 
 import random
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from comfyfleet.house import House
 from comfyfleet.kernel.backoff import backoff_s
 from comfyfleet.kernel.errors import FleetError, Unavailable
 from comfyfleet.kernel.ids import EffectId, JobId, RunId, SettlementId, TenantId
+from comfyfleet.kernel.traceparent import trace_id_of
+from comfyfleet.traces.control_plane import TracedJob
 from comfyfleet.upkeep.advance_runs import GoingOn, tell_begun
 from comfyfleet.workflows import effects
 
@@ -112,7 +115,7 @@ class _Applying:
                 await self._one(each)
 
     async def _apply(self, group: list[Settlement], going_on: GoingOn | None = None) -> None:
-        tenant_id, advanced = group[0].tenant_id, None
+        tenant_id, advanced, began_s = group[0].tenant_id, None, time.time()
         recipes = await going_on.recipes.read_again() if going_on is not None else {}
         async with self.house.pool(group[0].pool).tenant_tx(tenant_id) as tx:
             settled = await pipelines.apply_settlements(tx, group, goes_on=bool(recipes))
@@ -128,6 +131,10 @@ class _Applying:
         self.applied += [each.id for each in group]
         self.timings |= settled.timings
         jobs.count_ended(self.house.facts.note, settled.ended)
+        for each in settled.ended:
+            traced = TracedJob(each.traceparent, each.job.id, tenant_id, each.job.workflow_id)
+            outcome, failure = each.job.status.value, each.job.error_class
+            self.house.traces.settled(traced, outcome, began_s=began_s, error_type=failure)
         if advanced is not None and going_on is not None:
             await going_on.on_advanced(tenant_id, advanced)
             tell_begun(self.house, advanced)
@@ -163,13 +170,19 @@ def _nobody(tenant_id: TenantId, run_ids: Collection[RunId], are_due: bool) -> N
     """Nobody waits."""
 
 
+def _facts(settlement: Settlement) -> dict[str, str]:
+    """For a log line."""
+    facts, trace_id = {"dispatch_id": str(settlement.dispatch_id)}, trace_id_of(settlement.traceparent)
+    return {**facts, "pool": settlement.pool, **({} if trace_id is None else {"trace_id": trace_id})}
+
+
 async def _set_aside(house: House, settlement: Settlement, error: str) -> None:
-    log.error("settlement.parked", dispatch_id=str(settlement.dispatch_id), pool=settlement.pool, problem=error)
+    log.error("settlement.parked", **_facts(settlement), problem=error)
     async with house.control_tx() as tx:
         await settlements.park(tx, settlement.id, error=error)
 
 
 async def _try_later(house: House, settlement: Settlement, error: str, *, pause_s: float) -> None:
-    log.warning("settlement.postponed", dispatch_id=str(settlement.dispatch_id), pool=settlement.pool, problem=error)
+    log.warning("settlement.postponed", **_facts(settlement), problem=error)
     async with house.control_tx() as tx:
         await settlements.postpone(tx, settlement.id, error=error, pause_s=pause_s)

@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 import httpx2
 import structlog
 
-from comfyfleet import webhooks
+from comfyfleet import jobs, webhooks
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import DatabaseUnavailable
 from comfyfleet.kernel.ids import EndpointId, TenantId, time_of
+from comfyfleet.kernel.traceparent import trace_id_of
 from comfyfleet.metrics.facts import WebhookSent
+from comfyfleet.traces.control_plane import TracedJob
 from comfyfleet.webhooks import Due
 from comfyfleet.webhooks.addresses import Network
 
@@ -52,8 +54,11 @@ class Courier:
                 busy=self._busy(),
                 busy_tenants=self._busy_tenants(),
             )
+            subjects = {each.subject_id for each in due}
+            traces = await jobs.traceparents_of(tx, subjects) if self._house.traces.is_on else {}
         for each in due:
-            task = asyncio.create_task(self._deliver(each), name=f"webhook {each.id}")
+            sending = self._deliver(each, traces.get(each.subject_id))
+            task = asyncio.create_task(sending, name=f"webhook {each.id}")
             self._under_way[task] = each
             task.add_done_callback(self._done)
         return len(due)
@@ -72,11 +77,22 @@ class Courier:
             log.error("webhook.not_noted", problem=str(task.exception()))
         self.on_done()
 
-    async def _deliver(self, due: Due) -> None:
+    async def _deliver(self, due: Due, traceparent: str | None) -> None:
         if self._client is None:
             self._client = webhooks.a_sender(allowed=self._allowed)
+        if trace_id := trace_id_of(traceparent):
+            structlog.contextvars.bind_contextvars(trace_id=trace_id)  # of this task alone
+        began_s = time.time()
         sent = await webhooks.send(self._client, due)
         log.info("webhook.sent", delivery_id=str(due.id), attempt=due.attempt, status=sent.status, problem=sent.error)
+        self._house.traces.webhook_sent(
+            TracedJob(traceparent, due.subject_id, due.tenant_id),
+            due.event_type.value,
+            began_s=began_s,
+            attempt=due.attempt,
+            status=sent.status,
+            arrived=sent.arrived,
+        )
         late_s = max(0.0, time.time() - time_of(due.id)) if sent.arrived and not due.attempts_before else None
         self._house.facts.note(WebhookSent(sent.arrived, late_s))
         try:

@@ -32,6 +32,7 @@ async def tick(house: House, *, chance: random.Random) -> int:
                 log.warning("upkeep.leases_spared", leases=spared)
         expired = await dispatch.expire_leases(tx, rows=BATCH, chance=chance)
     if expired:
-        house.facts.note(LeasesChanged("expired", expired))
-        log.info("upkeep.leases_expired", leases=expired)
-    return expired
+        house.facts.note(LeasesChanged("expired", len(expired)))
+        house.trace_lost(expired)
+        log.info("upkeep.leases_expired", leases=len(expired))
+    return len(expired)

@@ -1,14 +1,16 @@
 """The outbox of one pool: every job in it takes its place in the central queue."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 import structlog
 
 from comfyfleet import dispatch, jobs, tenants
 from comfyfleet.house import House
 from comfyfleet.jobs import Submission
+from comfyfleet.kernel.ids import DispatchId, JobId, time_of
+from comfyfleet.traces.control_plane import TracedJob
 from comfyfleet.upkeep.turns import take_turn
 
 NAME = "relay_submissions"
@@ -74,6 +76,9 @@ async def _mark(house: House, pool: str, submissions: Sequence[Submission]) -> N
 
 async def _enqueue(house: House, pool: str, submissions: Sequence[Submission]) -> bool:
     """False: another replica is at it. Two at once would count the same jobs twice against a tenant's share."""
+    begun = {each.job_id for each in submissions if each.traceparent is None} if house.traces.is_on else set()
+    if begun:
+        submissions = await _begin_traces(house, pool, submissions)
     async with house.queue_tx() as tx:
         if await take_turn(tx, f"{NAME}:{pool}") is None:
             return False
@@ -81,6 +86,23 @@ async def _enqueue(house: House, pool: str, submissions: Sequence[Submission]) -
         news = [jobs.to_dispatch(each, pool=pool, weight=weights.get(each.tenant_id, 1)) for each in submissions]
         placed = await dispatch.enqueue_dispatches(tx, news, rules=house.queue_rules)
     house.desk.queued(placed.values())
+    if house.traces.is_on:
+        _record(house, [each for each in submissions if DispatchId(each.job_id) in placed], begun)
     for each in submissions:
         house.live.changed(each.job_id)  # now it has a place that can be told
     return True
+
+
+async def _begin_traces(house: House, pool: str, submissions: Sequence[Submission]) -> list[Submission]:
+    """Jobs that were not ordered over HTTP: steps of runs, an operator's retries. Written down first, so that a job
+    that is sent again stays in its trace."""
+    made = {each.job_id: house.traces.begin() for each in submissions if each.traceparent is None}
+    async with house.pool_tx(pool) as tx:
+        found = await jobs.begin_traces(tx, {job_id: text for job_id, text in made.items() if text is not None})
+    return [replace(each, traceparent=found.get(each.job_id, each.traceparent)) for each in submissions]
+
+
+def _record(house: House, sent: Sequence[Submission], begun: Collection[JobId]) -> None:
+    for each in sent:
+        job = TracedJob(each.traceparent, each.job_id, each.tenant_id, each.workflow_id)
+        house.traces.relayed(job, ordered_s=time_of(each.job_id), begins=each.job_id in begun)

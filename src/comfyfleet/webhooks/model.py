@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
+from uuid import UUID
 
 from comfyfleet.kernel.ids import DeliveryId, EndpointId, TenantId, WebhookEventId
 from comfyfleet.kernel.secret import Secret
@@ -112,6 +113,8 @@ class Due:
     url: str
     secret: Secret
     payload: str
+    event_type: WebhookType
+    subject_id: UUID  # of what it tells: a job, a run or a candidate
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -125,6 +128,8 @@ class Due:
             url=row.url,
             secret=Secret(row.secret),
             payload=row.payload,
+            event_type=WebhookType(row.event_type),
+            subject_id=row.subject_id,
         )
 
 

@@ -225,6 +225,8 @@ def due(ids: list[DeliveryId]) -> sa.Select[Any]:
             d.c.attempts,
             d.c.attempts_before,
             d.c.event_id,
+            v.c.event_type,
+            v.c.subject_id,
             e.c.url,
             e.c.secret,
             v.c.payload,

@@ -130,7 +130,8 @@ class Job(Struct, kw_only=True):
     size; it is then named by `output_path` at completion. Further ones, one whose URL has expired, and all where the
     poll wanted none: `outputs`.
     All URLs of the reply work for `url_seconds`. `takes_ran_s`: this control plane knows the field of that name;
-    `takes`: the further fields that it knows, of those that came later, and calls.
+    `takes`: the further fields that it knows, of those that came later, and calls. `traceparent` (W3C trace context):
+    the span of this attempt, parent of what the worker records; null where the job has no trace.
     """
 
     dispatch_id: UUID
@@ -153,6 +154,7 @@ class Job(Struct, kw_only=True):
     url_seconds: int = 0
     takes_ran_s: bool = False
     takes: list[str] = []
+    traceparent: str | None = None
 
 
 class PollReply(Struct, kw_only=True):

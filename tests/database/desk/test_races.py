@@ -27,7 +27,7 @@ async def poll_everywhere(shop: Shop, workers: list[Worker], **given: int) -> li
 
 async def sweep(shop: Shop) -> int:
     async with shop.house.control_tx() as tx:
-        return await dispatch.expire_leases(tx, chance=shop.chance)
+        return len(await dispatch.expire_leases(tx, chance=shop.chance))
 
 
 async def settled(shop: Shop, *ids: object) -> list[str]:

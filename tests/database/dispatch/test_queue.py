@@ -105,7 +105,7 @@ class Queue:
 
     async def sweep(self) -> int:
         async with self.house.control_tx() as tx:
-            return await dispatch.expire_leases(tx, chance=random.Random(1))
+            return len(await dispatch.expire_leases(tx, chance=random.Random(1)))
 
     async def promote(self) -> int:
         async with self.house.control_tx() as tx:

@@ -38,12 +38,13 @@ class DispatchPage(View):
 
 class DispatchDetailView(View):
     """`waits_because`: why nobody takes it; none while it only waits its turn. `lacks`: where no worker can run it,
-    which one lacks which node class, weight or memory."""
+    which one lacks which node class, weight or memory. `trace_url`: where its trace is seen, if it has one."""
 
     dispatch: DispatchView
     waits_because: str | None
     lacks: str | None
     attempts: list[AttemptView]
+    trace_url: str | None
 
 
 class RanView(View):
@@ -99,7 +100,7 @@ async def get_dispatches(
 async def get_dispatch(dispatch_id: DispatchId, house: TheHouse) -> DispatchDetailView:
     """One dispatch with every attempt at it."""
     async with house.control_tx(read_only=True) as tx:
-        return await _detail(tx, dispatch_id, rules=house.fleet_rules)
+        return await _detail(tx, dispatch_id, house)
 
 
 @router.get("/{dispatch_id}/graph", dependencies=SEE)
@@ -130,7 +131,7 @@ async def cancel_dispatch(dispatch_id: DispatchId, house: TheHouse, actor: Actin
     """Waiting: cancelled at once. Leased: its worker is told, and may finish first. Over already: nothing changes."""
     async with house.control_tx() as tx:
         found = await dispatch.cancel_dispatch(tx, dispatch_id)
-        detail = await _detail(tx, dispatch_id, rules=house.fleet_rules)
+        detail = await _detail(tx, dispatch_id, house)
         action = Action("dispatch.cancel", str(dispatch_id), {"status": found.status})
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.cancelled(dispatch_id)
@@ -145,7 +146,7 @@ async def set_priority(
     """Higher goes first. Only for one that waits: 409 `not_waiting` when a worker has it, or it is over."""
     async with house.control_tx() as tx:
         moved = await dispatch.set_priority(tx, dispatch_id, body.priority)
-        detail = await _detail(tx, dispatch_id, rules=house.fleet_rules)
+        detail = await _detail(tx, dispatch_id, house)
         action = Action("dispatch.set_priority", str(dispatch_id), {"priority": body.priority})
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.came_back([moved.lane])
@@ -179,7 +180,7 @@ async def _until_queued(house: House, dispatch_id: DispatchId) -> None:
                 await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _detail(tx: ControlTx, dispatch_id: DispatchId, *, rules: FleetRules) -> DispatchDetailView:
+async def _detail(tx: ControlTx, dispatch_id: DispatchId, house: House) -> DispatchDetailView:
     found = await dispatch.get_dispatch(tx, dispatch_id)
     if found.dispatch.status is DispatchStatus.QUEUED and found.waits_because is None:
         # Users are told after a minute. An operator who looks wants to know now.
@@ -187,8 +188,9 @@ async def _detail(tx: ControlTx, dispatch_id: DispatchId, *, rules: FleetRules) 
     return DispatchDetailView(
         dispatch=DispatchView.model_validate(found.dispatch),
         waits_because=found.waits_because,
-        lacks=await _lacks(tx, found.dispatch, rules=rules),
+        lacks=await _lacks(tx, found.dispatch, rules=house.fleet_rules),
         attempts=[AttemptView.model_validate(each) for each in found.attempts],
+        trace_url=house.traces.url_of(found.dispatch.trace_id),
     )
 
 

@@ -35,6 +35,7 @@ class DispatchView(View):
     duration_seconds: float | None
     finished_at: datetime | None
     settled_at: datetime | None
+    trace_id: str | None
 
 
 class AttemptView(View):

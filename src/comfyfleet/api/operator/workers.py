@@ -129,7 +129,7 @@ async def revoke_worker(worker_id: WorkerName, house: TheHouse, actor: Acting) -
         action = Action("worker.revoke", worker_id, {"leases_returned": len(returned)})
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.worker_changed(worker_id)
-    house.desk.taken_back(returned)
+    house.taken_back(returned)
     return RevokedView(worker=WorkerView.model_validate(shown), leases_returned=len(returned))
 
 
@@ -155,7 +155,7 @@ async def forget_worker(worker_id: WorkerName, house: TheHouse, actor: Acting) -
         action = Action("worker.forget", worker_id, {"fleet": shown.fleet, "leases_returned": len(returned)})
         await audit.record_action(tx, actor, action, signer=house.chain)
     house.desk.worker_changed(worker_id)
-    house.desk.taken_back(returned)
+    house.taken_back(returned)
     return WorkerView.model_validate(shown)
 
 

@@ -1,5 +1,6 @@
 """Jobs of effects: ordered, looked at, cancelled, tried again, thrown away."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -86,7 +87,8 @@ class WebhookSecretView(View):
 async def create_job(body: NewJobBody, request: Request, caller: Writer, house: TheHouse) -> JobView:
     """Order an effect. Its price is set aside now, and comes back unless the job completes."""
     home = home_of(caller)
-    placed = await order(house, body.wanted(home, caller.user_id, body.named()))
+    wanted = body.wanted(home, caller.user_id, body.named())
+    placed = await order(house, replace(wanted, traceparent=request.headers.get("traceparent")))
     wake_after(request, house, placed, home.pool)
     return JobView.of(placed.job)
 
@@ -138,7 +140,8 @@ async def cancel_job(job_id: JobId, request: Request, caller: Writer, house: The
 async def retry_job(job_id: JobId, body: RetryBody, request: Request, caller: Writer, house: TheHouse) -> JobView:
     """The same again, as a new job at the same price. The old one stays as it is."""
     home = home_of(caller)
-    placed = await retry(house, home, job_id, caller.user_id, body.idempotency_key)
+    traceparent = request.headers.get("traceparent")
+    placed = await retry(house, home, job_id, caller.user_id, body.idempotency_key, traceparent=traceparent)
     wake_after(request, house, placed, home.pool)
     return JobView.of(placed.job)
 

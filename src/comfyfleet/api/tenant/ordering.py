@@ -1,8 +1,9 @@
 """The stories behind the routes of jobs: an effect is ordered, a job is cancelled. Each spans both databases."""
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastapi import Request
@@ -16,6 +17,7 @@ from comfyfleet.kernel.errors import FleetError, IllegalMove
 from comfyfleet.kernel.ids import CandidateId, DispatchId, EffectId, JobId, RunId, UserId, VideoId
 from comfyfleet.pipelines import Candidate, Run
 from comfyfleet.tenants import Home
+from comfyfleet.traces.control_plane import OpenOrder, TracedJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class Wanted:
     """What a user asks for, as it was sent; `effect` by its slug or id.
 
     `given_digest`: of a request whose words change while it is served, such as one that brings a file along.
+    `traceparent`: the customer's trace, which this order goes on.
     """
 
     home: Home
@@ -34,6 +37,7 @@ class Wanted:
     priority: int = 0
     webhook_url: str | None = None
     given_digest: str | None = None
+    traceparent: str | None = None
 
     @property
     def digest(self) -> str:
@@ -51,6 +55,7 @@ class Wanted:
             idempotency_key=self.idempotency_key,
             priority=self.priority,
             webhook_url=self.webhook_url,
+            traceparent=self.traceparent,
         )
 
 
@@ -60,6 +65,19 @@ def rules_for(house: House, home: Home) -> jobs.JobRules:
 
 async def order(house: House, wanted: Wanted) -> Placed:
     """What was ordered before under the same key is given again, even if it could not be ordered today."""
+    with house.traces.ordering(wanted.traceparent) as span:
+        placed = await _order(house, replace(wanted, traceparent=span.traceparent))
+        _tell_span(span, placed)
+    return placed
+
+
+def _tell_span(span: OpenOrder, placed: Placed) -> None:
+    job = placed.job
+    span.job_id, span.tenant_id, span.workflow_id = job.id, job.tenant_id, job.workflow_id
+    span.effect, span.replayed = job.effect_slug, placed.replayed
+
+
+async def _order(house: House, wanted: Wanted) -> Placed:
     try:
         prepared = await _prepare(house, wanted)
     except FleetError:
@@ -97,8 +115,25 @@ async def ordered_before(house: House, wanted: Wanted) -> Job | None:
         return await jobs.find_ordered(tx, wanted.user_id, wanted.idempotency_key, wanted.digest)
 
 
-async def retry(house: House, home: Home, job_id: JobId, user_id: UserId, idempotency_key: str | None) -> Placed:
+async def retry(
+    house: House,
+    home: Home,
+    job_id: JobId,
+    user_id: UserId,
+    idempotency_key: str | None,
+    *,
+    traceparent: str | None = None,
+) -> Placed:
     """As an order: what was tried again under the same key is given again; else the effect must be there to be had."""
+    with house.traces.ordering(traceparent) as span:
+        placed = await _retry(house, home, job_id, user_id, idempotency_key, span.traceparent)
+        _tell_span(span, placed)
+    return placed
+
+
+async def _retry(
+    house: House, home: Home, job_id: JobId, user_id: UserId, idempotency_key: str | None, traceparent: str | None
+) -> Placed:
     try:
         await require_offered(house, home, job_id, user_id)
     except FleetError:
@@ -109,7 +144,12 @@ async def retry(house: House, home: Home, job_id: JobId, user_id: UserId, idempo
         return Placed(before, replayed=True)
     async with house.tenant_tx(home) as tx:
         placed = await jobs.retry_order(
-            tx, job_id, user_id, idempotency_key=idempotency_key, rules=rules_for(house, home)
+            tx,
+            job_id,
+            user_id,
+            idempotency_key=idempotency_key,
+            rules=rules_for(house, home),
+            traceparent=traceparent,
         )
     _count(house, placed)
     return placed
@@ -138,7 +178,7 @@ async def cancel(house: House, home: Home, job_id: JobId, user_id: UserId) -> Jo
         job, submission = await jobs.request_cancel(tx, job_id, user_id)
     if submission is None:
         return job
-    owed = await _withdraw(house, home, submission)
+    began_s, owed = time.time(), await _withdraw(house, home, submission)
     house.desk.cancelled(DispatchId(job_id))
     if owed is not None:
         async with house.tenant_tx(home) as tx:
@@ -147,6 +187,9 @@ async def cancel(house: House, home: Home, job_id: JobId, user_id: UserId) -> Jo
         async with house.control_tx() as tx:
             await settlements.mark_applied(tx, [owed.id])
         house.live.changed_runs(applied.runs)
+        if applied.ended:
+            traced = TracedJob(owed.traceparent, job_id, home.tenant_id, job.workflow_id)
+            house.traces.settled(traced, owed.outcome.value, began_s=began_s)
     house.live.changed(job_id)
     async with house.tenant_tx(home, read_only=True) as tx:
         return await jobs.read_job(tx, job_id, user_id)

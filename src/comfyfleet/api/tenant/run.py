@@ -103,7 +103,8 @@ async def run_effect(
     inbox = Inbox(house, home, caller.user_id, bytes_max=bytes_max)
     try:
         asked = await read_asked(request, inbox, partial(_take_offer, house, effect_slug))
-        placed = await _place(house, home, caller, effect_slug, asked, inbox)
+        traceparent = request.headers.get("traceparent")
+        placed = await _place(house, home, caller, effect_slug, asked, inbox, traceparent=traceparent)
     except BaseException:
         await inbox.throw_away()
         raise
@@ -124,10 +125,19 @@ async def run_effect(
 # ── the order ──
 
 
-async def _place(house: House, home: Home, caller: Caller, effect: str, asked: Asked, inbox: Inbox) -> Placed:
+async def _place(
+    house: House,
+    home: Home,
+    caller: Caller,
+    effect: str,
+    asked: Asked,
+    inbox: Inbox,
+    *,
+    traceparent: str | None,
+) -> Placed:
     """Sent again under the same key with the same files, it gets the first answer, and what it brought goes."""
     body = asked.body
-    wanted = body.wanted(home, caller.user_id, effect)
+    wanted = replace(body.wanted(home, caller.user_id, effect), traceparent=traceparent)
     if not asked.sums and body.file_id is None:
         return await order(house, wanted)
     wanted = replace(wanted, given_digest=jobs.digest_request(wanted.digest, asked.sums, body.file_id))

@@ -1,6 +1,7 @@
 """Complete, fail, requeue: a lease ends."""
 
 import hashlib
+import time
 from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any
@@ -13,9 +14,11 @@ from comfyfleet.api.worker.polling import identified, proof
 from comfyfleet.audit import WorkerEvent, WorkerEventName
 from comfyfleet.dispatch import Ended, FailureClass, Report
 from comfyfleet.fleet import Worker
+from comfyfleet.jobs.sanitize import sanitize_worker_error
 from comfyfleet.kernel.errors import LeaseLost
 from comfyfleet.kernel.masking import masked
 from comfyfleet.metrics.facts import AttemptEnded, LeasesChanged, SpotInterrupted
+from comfyfleet.traces.control_plane import TracedJob
 from comfyfleet.wire import worker_v1 as wire
 
 REQUEUED = "requeued"
@@ -25,6 +28,7 @@ SPOT = "spot_"
 
 async def complete(call: Call) -> wire.EndReply:
     said, worker = await identified(call, wire.Complete)
+    began_s = time.time()
     detail: dict[str, Any] = {"worker": worker.worker_id}
     if said.outputs:
         await require_outputs(call, proof(worker, said), said.outputs)
@@ -32,24 +36,30 @@ async def complete(call: Call) -> wire.EndReply:
         detail["disk"] = call.house.store.disk
     report = replace(_report(worker, said), detail=detail, ran_s=said.ran_s)
     ended = await _ended(call, worker, call.house.desk.complete(report), "completed")
+    _trace(call, worker, ended, "complete", "completed", began_s=began_s)
     return _reply(ended)
 
 
 async def fail(call: Call) -> wire.EndReply:
     said, worker = await identified(call, wire.Fail)
+    began_s = time.time()
     report = replace(_report(worker, said), failure=FailureClass(said.error_class), error=said.error)
     ended = await _ended(call, worker, call.house.desk.fail(report), said.error_class)
     _write_down(call, WorkerEventName.FAIL, said, ended, error_class=said.error_class)
+    error = sanitize_worker_error(said.error)
+    _trace(call, worker, ended, "fail", said.error_class, began_s=began_s, error=error)
     return _reply(ended)
 
 
 async def requeue(call: Call) -> wire.EndReply:
     said, worker = await identified(call, wire.Requeue)
+    began_s = time.time()
     report = replace(_report(worker, said), failure=FailureClass.INTERRUPTED, error=said.reason)
     ended = await _ended(call, worker, call.house.desk.requeue(report), REQUEUED)
     if said.reason.startswith(SPOT) and not ended.replayed:
         call.house.facts.note(SpotInterrupted(worker.fleet_id))
     _write_down(call, WorkerEventName.REQUEUE, said, ended, reason=said.reason)
+    _trace(call, worker, ended, "requeue", REQUEUED, began_s=began_s)
     return _reply(ended)
 
 
@@ -65,6 +75,26 @@ async def _ended(call: Call, worker: Worker, ending: Awaitable[Ended], reason: s
         if reason == REQUEUED:
             note(LeasesChanged("returned"))
     return ended
+
+
+def _trace(
+    call: Call, worker: Worker, ended: Ended, verb: str, reason: str, *, began_s: float, error: str | None = None
+) -> None:
+    """A call that comes again ends nothing: its answer knows of no attempt."""
+    if ended.attempt is None:
+        return
+    attempt, traces = ended.attempt, call.house.traces
+    job = TracedJob(attempt.traceparent, attempt.dispatch_id, attempt.tenant_id, attempt.workflow_id)
+    traces.reported(job, verb, epoch=attempt.epoch, began_s=began_s)
+    traces.attempt_ended(
+        job,
+        reason,
+        epoch=attempt.epoch,
+        leased_s=attempt.leased_s,
+        worker=worker.worker_id,
+        fleet_id=worker.fleet_id,
+        error=error,
+    )
 
 
 def _output(said: wire.Output) -> dict[str, Any]:

@@ -46,7 +46,7 @@ async def register(call: Call) -> wire.Registered:
         lacks = await _lacks(tx, said, assigned)
     call.house.desk.worker_changed(said.worker_id)
     call.house.live.workers_changed()
-    call.house.desk.taken_back(returned)
+    call.house.taken_back(returned)
     queue = call.house.queue_rules
     return wire.Registered(
         worker_id=said.worker_id,

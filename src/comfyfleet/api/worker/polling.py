@@ -15,8 +15,10 @@ from comfyfleet.fleet import Worker, WorkerStatus
 from comfyfleet.kernel.errors import FleetError
 from comfyfleet.kernel.ids import DispatchId, JobId
 from comfyfleet.kernel.secret import Secret
+from comfyfleet.kernel.traceparent import attempt_context
 from comfyfleet.metrics.facts import LeaseTaken
 from comfyfleet.storage import SignedRequest
+from comfyfleet.traces.control_plane import TracedJob
 from comfyfleet.wire import worker_v1 as wire
 
 TAKES = ["service_times", "service_reason", "result_metadata", "output_metadata", "notices", "ending_times"]
@@ -58,7 +60,23 @@ async def _answer(call: Call, asked: wire.Poll, worker: Worker) -> wire.PollRepl
     if poll.begins:
         desk.starts.note(grant.dispatch_id)
     call.house.live.taken(JobId(grant.dispatch_id), attempt=grant.attempt)
-    return wire.PollReply(job=await _job(grant, call, wants_output_url=asked.wants_output_url))
+    job = await _job(grant, call, wants_output_url=asked.wants_output_url)
+    job.traceparent = _trace(call, grant, worker)
+    return wire.PollReply(job=job)
+
+
+def _trace(call: Call, grant: Grant, worker: Worker) -> str | None:
+    """What the worker's spans are below. The wait is recorded once, however often the lease is told."""
+    if grant.waited_s is None:
+        attempt = attempt_context(grant.traceparent, grant.epoch)
+        return None if attempt is None else str(attempt)
+    return call.house.traces.leased(
+        TracedJob(grant.traceparent, grant.dispatch_id, grant.tenant_id, grant.lane.workflow_id),
+        waited_s=grant.waited_s,
+        epoch=grant.epoch,
+        worker=worker.worker_id,
+        fleet_id=worker.fleet_id,
+    )
 
 
 async def _job(grant: Grant, call: Call, *, wants_output_url: bool) -> wire.Job:

@@ -21,6 +21,7 @@ from comfyfleet.bootstrap import (
     ensure_operator_key,
     make_private_folder,
     open_metrics,
+    open_spans,
     protect_process,
     require_media_sandbox,
     tell_address,
@@ -37,6 +38,7 @@ from comfyfleet.house import House
 from comfyfleet.kernel.errors import SchemaTrouble
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import Settings, SettingsError, load_settings
+from comfyfleet.traces.control_plane import ControlPlaneSpans
 
 # Nothing for others, in a home that they may look into: files of users are made by the engine and the worker, too.
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -50,25 +52,27 @@ def run_embedded(**given: object) -> None:
     os.umask(OTHERS)
     protect_process()
     settings, listener = listen(settings)
-    with contextlib.suppress(KeyboardInterrupt):
-        uvloop.run(_run(settings, listener))
+    with contextlib.suppress(KeyboardInterrupt), open_spans(settings) as traces:
+        uvloop.run(_run(settings, listener, traces))
     Console(stderr=True).print("[dim]Stopped.[/]")
 
 
-async def _run(settings: Settings, listener: socket.socket) -> None:
+async def _run(settings: Settings, listener: socket.socket, traces: ControlPlaneSpans) -> None:
     make_private_folder(settings.home)
     tell_address(settings)
     neighbours = Neighbours(settings)
     neighbours.start_engine()
     try:
-        await _serve(settings, listener, neighbours)
+        await _serve(settings, listener, neighbours, traces)
     finally:
         forget_links(settings)
         await neighbours.leave()
 
 
-async def _serve(settings: Settings, listener: socket.socket, neighbours: Neighbours) -> None:
-    house = build_house(settings)
+async def _serve(
+    settings: Settings, listener: socket.socket, neighbours: Neighbours, traces: ControlPlaneSpans
+) -> None:
+    house = build_house(settings, traces=traces)
     try:
         operator_key = await _prepare(house, settings)
         furnished = await furnish(house, settings.home) if neighbours.are_wanted else None

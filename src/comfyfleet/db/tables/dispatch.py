@@ -73,6 +73,8 @@ ai_job_dispatches = sa.Table(
     sa.Column("leased_at", UtcTime(), nullable=True),
     # Somebody pays for what it makes: it cannot be completed with nothing.
     sa.Column("delivers", sa.Boolean(), nullable=True),
+    # The span of its job's order, as W3C writes it.
+    sa.Column("traceparent", sa.Text(), nullable=True),
     one_of("status", ["queued", "leased", "completed", "failed", "cancelled", "delayed"]),
     sa.CheckConstraint("(status = 'leased') = (lease_hash IS NOT NULL)", name="leased_has_lease"),
     sa.CheckConstraint("(status = 'delayed') = (run_at IS NOT NULL)", name="delayed_has_run_at"),

@@ -85,6 +85,8 @@ submissions = sa.Table(
     sa.Column("tenant_id", sa.Uuid(), nullable=False),
     created_at(),
     sa.Column("sent_at", UtcTime(), nullable=True),
+    # The span of the order, as W3C writes it.
+    sa.Column("traceparent", sa.Text(), nullable=True),
     sa.Index(
         "ix_submissions_unsent",
         "created_at",

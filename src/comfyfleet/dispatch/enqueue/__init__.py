@@ -89,4 +89,5 @@ def _row(new: NewDispatch, place: Place, rules: QueueRules) -> dict[str, Any]:
         "seq": place.seq,
         "run_deadline_s": new.run_deadline_s or rules.run_deadline_s,
         "delivers": new.delivers,
+        "traceparent": new.traceparent,
     }

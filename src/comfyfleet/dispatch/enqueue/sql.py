@@ -31,6 +31,7 @@ PLACE: dict[str, Any] = {
     "seq": sa.BigInteger(),
     "run_deadline_s": sa.Float(),
     "delivers": sa.Boolean(),
+    "traceparent": sa.Text(),
 }
 
 

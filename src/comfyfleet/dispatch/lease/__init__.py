@@ -20,7 +20,7 @@ from comfyfleet.dispatch.matching import SKIPPED_ROWS_MAX, Head, Pairing, match
 from comfyfleet.dispatch.model import Ask, Grant, Holder, Lane, QueueRules
 from comfyfleet.dispatch.tokens import LeaseSigner
 from comfyfleet.dispatch.turns import Turns
-from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId
+from comfyfleet.kernel.ids import DispatchId, LaneId, WorkerId
 from comfyfleet.kernel.secret import Secret
 
 NONCE_BYTES = 12
@@ -167,18 +167,26 @@ async def _claim(tx: ControlTx, pairings: Sequence[Pairing], leasing: Leasing) -
         return {}
     offers = {pairing.head.id: _offer(pairing, number, leasing) for number, pairing in enumerate(pairings)}
     rows = ordered_batch([offer.row() for offer in offers.values()])
-    tenants = {row.id: row.tenant_id for row in await tx.all(sql.claim(), rows=rows, grace_s=leasing.rules.grace_s)}
-    claimed = [offers[each] for each in tenants]
+    found = {row.id: row for row in await tx.all(sql.claim(), rows=rows, grace_s=leasing.rules.grace_s)}
+    claimed = [offers[each] for each in found]
     if not claimed:
         return {}
     if len(claimed) < len(offers):
         rows = batch([offer.row() for offer in claimed])
     await tx.run(sql.insert_attempts(), rows=rows)
     payloads = {row.n: row.payload for row in await tx.all(sql.payloads(), rows=rows)}
+    waits = await _waits(tx, [offer for offer in claimed if found[offer.pairing.head.id].traceparent is not None])
     return {
-        offer.pairing.ask: offer.grant(payloads[offer.number], tenants[offer.pairing.head.id], leasing)
+        offer.pairing.ask: offer.grant(payloads[offer.number], found[offer.pairing.head.id], waits, leasing)
         for offer in claimed
     }
+
+
+async def _waits(tx: ControlTx, traced: Sequence["_Offer"]) -> dict[DispatchId, float]:
+    """How long each has waited for this lease: since it was queued, or since its last attempt ended."""
+    again = [{"id": each.pairing.head.id, "epoch": each.pairing.head.epoch + 1} for each in traced if each.is_retry]
+    ends = {row.dispatch_id: row.ago_s for row in await tx.all(sql.last_ends(), rows=batch(again))} if again else {}
+    return {head.id: ends.get(head.id, head.waited_s) for head in (each.pairing.head for each in traced)}
 
 
 class _Offer(Struct, frozen=True):
@@ -188,6 +196,10 @@ class _Offer(Struct, frozen=True):
     number: int  # in its batch
     nonce: str
     token: Secret
+
+    @property
+    def is_retry(self) -> bool:
+        return self.pairing.head.epoch > 0
 
     def row(self) -> dict[str, Any]:
         """For all statements that follow."""
@@ -204,11 +216,11 @@ class _Offer(Struct, frozen=True):
             "service_status": None if ask.begins else TAKEN,
         }
 
-    def grant(self, payload: bytes, tenant_id: TenantId, leasing: Leasing) -> Grant:
+    def grant(self, payload: bytes, row: Any, waits: Mapping[DispatchId, float], leasing: Leasing) -> Grant:
         head = self.pairing.head
         return Grant(
             dispatch_id=head.id,
-            tenant_id=tenant_id,
+            tenant_id=row.tenant_id,
             lane=leasing.book[head.lane],
             attempt=head.attempts + 1,
             epoch=head.epoch + 1,
@@ -217,6 +229,8 @@ class _Offer(Struct, frozen=True):
             grace_s=leasing.rules.grace_s,
             deadline_s=head.run_deadline_s,
             payload=payload,
+            traceparent=row.traceparent,
+            waited_s=waits.get(head.id),
         )
 
 
@@ -264,6 +278,7 @@ def _granted_before(row: Any, payload: bytes, leasing: Leasing) -> Grant:
         grace_s=leasing.rules.grace_s,
         deadline_s=row.deadline_s,
         payload=payload,
+        traceparent=row.traceparent,
     )
 
 

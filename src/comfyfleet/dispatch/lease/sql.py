@@ -23,6 +23,7 @@ def open_leases() -> sa.Select[Any]:
             d.c.id,
             d.c.lane,
             d.c.tenant_id,
+            d.c.traceparent,
             d.c.epoch,
             d.c.attempts,
             d.c.incarnation,
@@ -99,7 +100,7 @@ def claim() -> sa.Update:
             lease_expires_at=seconds_from_now(sa.bindparam("grace_s", type_=sa.Float())),
             deadline_at=seconds_from_now(d.c.run_deadline_s),
         )
-        .returning(d.c.id, d.c.tenant_id)
+        .returning(d.c.id, d.c.tenant_id, d.c.traceparent)
     )
 
 
@@ -116,6 +117,14 @@ def insert_attempts() -> sa.Insert:
     b = batch_rows("b", columns)
     into = ["dispatch_id", "epoch", "nonce", "poll_id", "worker_id", "incarnation", "granted_at"]
     return sa.insert(a).from_select(into, sa.select(*b.c, now()))
+
+
+@built_once
+def last_ends() -> sa.Select[Any]:
+    """How long ago the attempts before these ended."""
+    b = batch_rows("b", {"id": sa.Uuid(), "epoch": sa.BigInteger()})
+    before = sa.and_(a.c.dispatch_id == b.c.id, a.c.epoch == b.c.epoch - 1, a.c.ended_at.is_not(None))
+    return sa.select(a.c.dispatch_id, SecondsBetween(a.c.ended_at, now()).label("ago_s")).select_from(b).join(a, before)
 
 
 @built_once

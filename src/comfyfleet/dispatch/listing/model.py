@@ -8,6 +8,7 @@ from comfyfleet.dispatch.failures import FailureClass
 from comfyfleet.dispatch.lifecycle import DispatchStatus
 from comfyfleet.dispatch.model import Provider
 from comfyfleet.kernel.ids import DispatchId, LaneId, TenantId, WorkerId, WorkflowId
+from comfyfleet.kernel.traceparent import trace_id_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +50,19 @@ class ListedDispatch:
     duration_seconds: float | None
     finished_at: datetime | None
     settled_at: datetime | None
+    trace_id: str | None = None  # where spans of it are recorded
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
+        given = dict(row._mapping)
         words = {
+            "trace_id": trace_id_of(given.pop("traceparent")),
             "status": DispatchStatus(row.status),
             "provider": Provider(row.provider),
             "error_class": FailureClass(row.error_class) if row.error_class else None,
             "duration_seconds": None if row.duration_seconds is None else round(row.duration_seconds, 3),
         }
-        return cls(**{**row._mapping, **words})
+        return cls(**{**given, **words})
 
 
 @dataclass(frozen=True, slots=True)

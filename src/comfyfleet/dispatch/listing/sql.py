@@ -52,6 +52,7 @@ LISTED = [
     d.c.duration_seconds,
     d.c.finished_at,
     d.c.settled_at,
+    d.c.traceparent,
 ]
 
 

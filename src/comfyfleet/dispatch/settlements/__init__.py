@@ -39,6 +39,7 @@ class Settlement:
     created_at: datetime
     duration_s: float | None = None
     never_began: bool = False  # as far as its worker said: no server worked on it
+    traceparent: str | None = None  # of its job
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -59,6 +60,7 @@ class Settlement:
             created_at=row.created_at,
             duration_s=None if row.duration_seconds is None else round(row.duration_seconds, 3),
             never_began=row.service_status in NOT_BEGUN,
+            traceparent=row.traceparent,
         )
 
 

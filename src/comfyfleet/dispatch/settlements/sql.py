@@ -105,9 +105,8 @@ def parked_page(*, after: UUID | None, rows: int) -> sa.Select[Any]:
 
 
 def _told() -> sa.Select[Any]:
-    return sa.select(*s.c, d.c.provider_job_id, d.c.duration_seconds, d.c.service_status).join(
-        d, d.c.id == s.c.dispatch_id
-    )
+    known = (d.c.provider_job_id, d.c.duration_seconds, d.c.service_status, d.c.traceparent)
+    return sa.select(*s.c, *known).join(d, d.c.id == s.c.dispatch_id)
 
 
 def _batch() -> sa.TableValuedAlias:

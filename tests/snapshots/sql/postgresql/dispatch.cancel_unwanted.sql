@@ -11,4 +11,5 @@ AND ai_job_dispatches.worker_id = b.worker_id
 AND ai_job_dispatches.incarnation = b.incarnation
 AND ai_job_dispatches.status = %(status_1)s::VARCHAR
 AND ai_job_dispatches.cancel_requested_at IS NOT NULL
-RETURNING ai_job_dispatches.id, ai_job_dispatches.lane, ai_job_dispatches.status, ai_job_dispatches.epoch, ai_job_dispatches.error_class, ai_job_dispatches.last_error, ai_job_dispatches.provider_job_id
+RETURNING ai_job_dispatches.id, ai_job_dispatches.lane, ai_job_dispatches.status, ai_job_dispatches.epoch, ai_job_dispatches.error_class, ai_job_dispatches.last_error, ai_job_dispatches.provider_job_id, ai_job_dispatches.tenant_id, ai_job_dispatches.workflow_id, ai_job_dispatches.traceparent, EXTRACT(EPOCH
+FROM ((clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_3)s))) - (ai_job_dispatches.leased_at))::float8 AS leased_s

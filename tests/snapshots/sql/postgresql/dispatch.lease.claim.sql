@@ -9,4 +9,4 @@ FROM free
 WHERE ai_job_dispatches.id = free.id
 AND ai_job_dispatches.status IN (__[POSTCOMPILE_status_1])
 AND ai_job_dispatches.epoch = free.epoch - %(epoch_3)s::BIGINT
-RETURNING ai_job_dispatches.id, ai_job_dispatches.tenant_id
+RETURNING ai_job_dispatches.id, ai_job_dispatches.tenant_id, ai_job_dispatches.traceparent

@@ -1,4 +1,4 @@
-SELECT webhook_deliveries.id, webhook_deliveries.tenant_id, webhook_deliveries.endpoint_id, webhook_deliveries.attempts, webhook_deliveries.attempts_before, webhook_deliveries.event_id, webhook_endpoints.url, webhook_endpoints.secret, webhook_events.payload
+SELECT webhook_deliveries.id, webhook_deliveries.tenant_id, webhook_deliveries.endpoint_id, webhook_deliveries.attempts, webhook_deliveries.attempts_before, webhook_deliveries.event_id, webhook_events.event_type, webhook_events.subject_id, webhook_endpoints.url, webhook_endpoints.secret, webhook_events.payload
 FROM webhook_deliveries
 JOIN (SELECT *
 FROM jsonb_to_recordset(CAST(%(rows_id)s::VARCHAR AS jsonb)) AS r(id UUID)) AS b ON webhook_deliveries.id = b.id

@@ -9,4 +9,4 @@ AND ai_job_dispatches.worker_id = b.worker_id
 AND ai_job_dispatches.incarnation = b.incarnation
 AND ai_job_dispatches.status = ?
 AND ai_job_dispatches.cancel_requested_at IS NOT NULL
-RETURNING id, lane, status, epoch, error_class, last_error, provider_job_id
+RETURNING id, lane, status, epoch, error_class, last_error, provider_job_id, tenant_id, workflow_id, traceparent, ((julianday((strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z')) - julianday(leased_at)) * 86400.0) AS leased_s

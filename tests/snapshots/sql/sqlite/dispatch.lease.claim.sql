@@ -9,4 +9,4 @@ FROM free
 WHERE ai_job_dispatches.id = free.id
 AND ai_job_dispatches.status IN (__[POSTCOMPILE_status_1])
 AND ai_job_dispatches.epoch = free.epoch - ?
-RETURNING id, tenant_id
+RETURNING id, tenant_id, traceparent

@@ -1,4 +1,4 @@
-SELECT settlements.id, settlements.dispatch_id, settlements.tenant_id, settlements.pool, settlements.outcome, settlements.detail, settlements.tries, settlements.next_try_at, settlements.last_error, settlements.applied_at, settlements.parked_at, settlements.created_at, ai_job_dispatches.provider_job_id, ai_job_dispatches.duration_seconds, ai_job_dispatches.service_status
+SELECT settlements.id, settlements.dispatch_id, settlements.tenant_id, settlements.pool, settlements.outcome, settlements.detail, settlements.tries, settlements.next_try_at, settlements.last_error, settlements.applied_at, settlements.parked_at, settlements.created_at, ai_job_dispatches.provider_job_id, ai_job_dispatches.duration_seconds, ai_job_dispatches.service_status, ai_job_dispatches.traceparent
 FROM settlements
 JOIN ai_job_dispatches ON ai_job_dispatches.id = settlements.dispatch_id
 WHERE settlements.parked_at IS NOT NULL

@@ -1,2 +1,2 @@
-INSERT INTO submissions (job_id, tenant_id, created_at)
-VALUES (?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'))
+INSERT INTO submissions (job_id, tenant_id, created_at, traceparent)
+VALUES (?, ?, (strftime('%Y-%m-%dT%H:%M:%f', 'now', (? + ?) || ' seconds') || '000Z'), ?)
