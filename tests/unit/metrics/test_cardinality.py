@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from msgspec import structs
 from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -163,6 +164,19 @@ def test_ids_become_names_and_exemplars_are_in_openmetrics_only() -> None:
     ]
     assert exemplars == [{"job_id": str(fact.job_id)}] * 3
     assert str(fact.job_id) not in generate_latest(shown).decode()
+
+
+def test_an_exemplar_names_the_trace_where_there_is_one() -> None:
+    registry = CollectorRegistry()
+    fact = structs.replace(settled(0, uuid4(), uuid4()), trace_id="0af7651916cd43dd8448eb211c80319c")
+    ControlPlaneCounters(registry).note(fact)
+    exemplars = [
+        each.exemplar.labels
+        for family in parse_openmetrics(generate_openmetrics(registry).decode())
+        for each in family.samples
+        if each.exemplar
+    ]
+    assert exemplars == [{"job_id": str(fact.job_id), "trace_id": fact.trace_id}] * 3
 
 
 def test_what_is_shown_follows_the_naming_rules_of_prometheus() -> None:
