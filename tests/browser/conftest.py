@@ -339,6 +339,7 @@ def a_studio(folder: Path, **more: str) -> Iterator[Studio]:
         "GET_TOKENS_TEXT": "Ask Mira at the front desk.",
         "GET_TOKENS_URL": "https://shop.example/tokens",
         "WEBHOOK_NETWORKS": '["127.0.0.0/8"]',
+        "TRACE_URL": "https://traces.example/trace/{trace_id}",
     }
     engine_port = str(free_port())
     started = ("--engine", "--engine-port", engine_port)

@@ -79,6 +79,17 @@ def age(studio: Studio, slug: str) -> None:
         assert database.execute(aged, (slug,)).rowcount > 0
 
 
+TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
+
+
+def give_trace(studio: Studio, job: str) -> None:
+    """As if it had been ordered while traces were on."""
+    with closing(sqlite3.connect(next(studio.server.home.rglob("central*.sqlite")))) as database, database:
+        given = "UPDATE ai_job_dispatches SET traceparent = ? WHERE id IN (?, ?)"
+        text = f"00-{TRACE_ID}-b7ad6b7169203331-01"
+        assert database.execute(given, (text, job, job.replace("-", ""))).rowcount == 1
+
+
 @dataclass(frozen=True)
 class Aside:
     """A workflow that no fleet may run, and two jobs that wait for it."""
@@ -110,7 +121,11 @@ def test_a_job_that_nobody_may_run_is_explained_moved_cancelled_let_through_and_
     row.get_by_role("link", name=slug).click()
     expect(page).to_have_url(re.compile(f"status=queued.*workflow={slug}"))
     expect(page.get_by_role("table", name="Dispatches").locator("tbody").get_by_role("row")).to_have_count(2)
+    expect(page.locator(f'a[href$="{first}"]')).to_be_visible()
+    give_trace(studio, first)
     page.locator(f'a[href$="{first}"]').click()
+    trace = fact(page, "Trace").get_by_role("link", name="Trace")
+    expect(trace).to_have_attribute("href", f"https://traces.example/trace/{TRACE_ID}")
 
     # Another place in the queue, taken back, and what cannot be.
     page.get_by_role("button", name="Priority").click()

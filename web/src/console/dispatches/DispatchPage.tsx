@@ -65,7 +65,7 @@ function Actions({ found: { dispatch } }: { found: DispatchDetailView }) {
   );
 }
 
-function Dispatch({ found: { dispatch, attempts, waits_because, lacks } }: { found: DispatchDetailView }) {
+function Dispatch({ found: { dispatch, attempts, waits_because, lacks, trace_url } }: { found: DispatchDetailView }) {
   return (
     <Stack gap="lg">
       {waits_because && <Alert color="orange" variant="light" title="Why nobody takes it">{waits_because}{lacks && <Text size="sm" mt={4}>{asSentence(lacks)}</Text>}</Alert>}
@@ -89,6 +89,7 @@ function Dispatch({ found: { dispatch, attempts, waits_because, lacks } }: { fou
           "Last health check": dispatch.last_service_check && <Ago at={dispatch.last_service_check} />,
           "Stage on its worker": dispatch.finished_at === null ? dispatch.service_status : null,
           "Prompt": dispatch.provider_job_id && <span className="mono">{dispatch.provider_job_id}</span>,
+          Trace: trace_url ? <Anchor inherit underline="hover" href={trace_url} target="_blank" rel="noreferrer">Trace</Anchor> : dispatch.trace_id && <span className="mono">{dispatch.trace_id}</span>,
         }} />
       </Panel>
       <Panel title="Attempts"><Listing label="Attempts" columns={ATTEMPTS} rows={attempts} keyOf={(row) => String(row.epoch)} empty={<Text size="sm" className="quiet">No worker has had it yet.</Text>} /></Panel>
