@@ -119,13 +119,13 @@ FLEET = BoardSpec(
                     "Jobs waiting",
                     "Jobs in the queue, counted to 10,000 a lane.",
                     "short",
-                    'sum(max by (workflow) (comfyfleet_queue_jobs{state="queued"}))',
+                    'sum(max by (workflow) (comfyfleet_queue_jobs{state="queued"})) or vector(0)',
                 ),
                 number(
                     "Jobs leased",
                     "Jobs that workers hold.",
                     "short",
-                    'sum(max by (workflow) (comfyfleet_queue_jobs{state="leased"}))',
+                    'sum(max by (workflow) (comfyfleet_queue_jobs{state="leased"})) or vector(0)',
                 ),
                 number(
                     "Workers at work",
@@ -402,7 +402,7 @@ MACHINES = BoardSpec(
                 ),
                 lines(
                     "Ended per hour",
-                    "Machines that ended, by reason. Lost: we had not asked for it.",
+                    "Machines that ended, by reason. Lost: we had neither drained nor ended them.",
                     "short",
                     Q(
                         f"sum by (market, reason) (increase(comfyfleet_machines_ended_total{{{OF_FLEET}}}[1h]))",

@@ -25,8 +25,8 @@ def count_decision(note: NoteFact, scaling: FleetScaling, seen: Seen) -> None:
     fleet_id = scaling.fleet_id
     for start_s in seen.starts.values():
         note(MachineStarted(fleet_id, start_s))
-    for market in seen.lost_unasked:
-        note(MachineEnded(fleet_id, market.value, LOST))
+    for market, drained in seen.ended_unasked:
+        note(MachineEnded(fleet_id, market.value, drained or LOST))
     if seen.died_launched_at_s:
         note(LaunchFailed(fleet_id, NEVER_REGISTERED, len(seen.died_launched_at_s)))
     note(MachinesSeen(fleet_id, _seconds(scaling.decided_at, seen.at), _phases(seen)))
@@ -41,6 +41,8 @@ def count_answer(
     if answer.ids and noted:
         note(MachinesLaunched(scaling.fleet_id, request.market.value, len(answer.ids)))
     for error in answer.errors:
+        if error.problem is LaunchProblem.PENDING and (answer.ids or not noted):
+            continue  # they may still come; without any, the launch was given up
         note(LaunchFailed(scaling.fleet_id, error.problem.value, error.number))
 
 

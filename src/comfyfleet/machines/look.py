@@ -77,7 +77,9 @@ async def look(tx: ControlTx, scaling: FleetScaling, listed: Sequence[CloudMachi
         new=tuple(each for each in listed if each.id not in known),
         lost=lost,
         died_launched_at_s=tuple(known[name].launched_at.timestamp() for name in lost if _died(known[name], workers)),
-        lost_unasked=tuple(known[name].market for name in lost if known[name].end_asked_at is None),
+        ended_unasked=tuple(
+            (known[name].market, known[name].end_reason) for name in lost if known[name].end_asked_at is None
+        ),
         starts=starts,
         unanswered=len(launches),
         lingering=tuple(each.id for each in lingering),

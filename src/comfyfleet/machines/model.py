@@ -88,6 +88,7 @@ class KnownMachine:
     launched_at: datetime
     start_s: float | None
     end_asked_at: datetime | None
+    end_reason: str | None = None
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -99,6 +100,7 @@ class KnownMachine:
             row.launched_at,
             row.start_s,
             row.end_asked_at,
+            row.end_reason,
         )
 
 
@@ -134,8 +136,8 @@ class Seen:
     starts: Mapping[str, float] = field(default_factory=dict)
     # When those of them were launched that no worker ever registered from.
     died_launched_at_s: tuple[float, ...] = ()
-    # Where those of them ran whose end we had not asked for.
-    lost_unasked: tuple[Market, ...] = ()
+    # Those of them whose end we had not asked for: where they ran, and why we drained them, if we did.
+    ended_unasked: tuple[tuple[Market, str | None], ...] = ()
     # Launches without an answer.
     unanswered: int = 0
     # Told to end, and still listed as running: they are told again.

@@ -189,6 +189,7 @@ async def drain_worker(tx: ControlTx, fleet_id: FleetId, worker_id: str) -> bool
     if worker is None or worker.leases or worker.status != WorkerStatus.APPROVED:
         return False
     await fleet.move_worker(tx, worker_id, WorkerEvent.DRAIN)
+    await tx.run(sql.note_drain(fleet_id, worker_id, reason=EndReason.DRAINED.value))
     return True
 
 

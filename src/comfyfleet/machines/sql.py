@@ -401,6 +401,15 @@ def ask_end(fleet_id: FleetId, machine_id: str, *, reason: str) -> sa.Update:
     )
 
 
+def note_drain(fleet_id: FleetId, machine_id: str, *, reason: str) -> sa.Update:
+    """Its worker leaves when it is empty, and its machine may end with it."""
+    return (
+        sa.update(m)
+        .where(m.c.fleet_id == fleet_id, m.c.machine_id == machine_id, m.c.end_asked_at.is_(None))
+        .values(end_reason=reason)
+    )
+
+
 def mark_ended(fleet_id: FleetId, machine_ids: list[str]) -> sa.Update:
     b = batch_rows("b", {"machine_id": sa.Text()}, [{"machine_id": each} for each in machine_ids])
     listed = sa.select(b.c.machine_id)

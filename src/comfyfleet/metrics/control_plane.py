@@ -22,7 +22,7 @@ FLEETS_MAX = 200
 WORDS_MAX = 100
 NO_FLEET = "none"
 # These are shown before there are any: the first of a series that was not there is no increase.
-LAUNCH_PROBLEMS = ("capacity", "quota", "refused", "unreachable", facts.NEVER_REGISTERED)
+LAUNCH_PROBLEMS = ("capacity", "quota", "refused", "unreachable", "pending", facts.NEVER_REGISTERED)
 MARKETS = ("spot", "on_demand")
 TOKEN_TYPES = ("credit", "reserve", "consume", "refund")
 COMPLETED = "completed"
@@ -71,7 +71,11 @@ class ControlPlaneCounters:
             "machine_start_seconds", "Time from asking for a machine to its first job.", START_S, "fleet"
         )
         self._machines_ended = self._counter(
-            "machines_ended_total", "Machines that ended; lost: we had not asked for it.", "fleet", "market", "reason"
+            "machines_ended_total",
+            "Machines that ended; lost: we had neither drained nor ended them.",
+            "fleet",
+            "market",
+            "reason",
         )
         self._gpu_seconds = self._counter(
             "gpu_seconds_total",
@@ -194,6 +198,7 @@ class ControlPlaneCounters:
             self._launched.labels(fleet, market)
             self._machines_ended.labels(fleet, market, facts.LOST)
         self._spot.labels(fleet)
+        self._machine_start.labels(fleet)
         for phase, machines in fact.phases.items():
             self._gpu_seconds.labels(fleet, phase).inc(machines * fact.seconds)
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-# Of a machine: no worker of it ever registered; it ended, and we had not asked for that.
+# Of a machine: no worker of it ever registered; it ended, and we had neither drained nor ended it.
 NEVER_REGISTERED = "never_registered"
 LOST = "lost"
 

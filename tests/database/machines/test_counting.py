@@ -81,6 +81,30 @@ async def test_a_machine_that_we_end_is_counted_with_the_reason_once(site: Site,
     assert counted("machines_ended_total", market="spot", reason="lost") == 0
 
 
+async def test_a_machine_that_ends_with_its_drained_worker_is_not_lost(site: Site, counted: Counted) -> None:
+    """A surplus is drained, the worker leaves, and its machine ends before we ask for it."""
+    await site.order()
+    await site.tick()
+    [name] = site.names
+    site.pass_time(65)
+    holder = await site.register(name)
+    grant = await site.queue.lease(holder)
+    assert grant is not None
+    await site.queue.complete(grant, holder)
+    for _ in range(20):
+        if await site.status(name) == "draining":
+            break
+        await site.tick(100)
+    assert await site.status(name) == "draining"
+    async with site.house.control_tx() as tx:
+        await fleet.move_worker(tx, name, WorkerEvent.LEAVE)
+    site.provider.cloud.terminate([name])
+    await site.tick(60)
+    assert name not in site.names
+    assert counted("machines_ended_total", market="spot", reason="drained") == 1
+    assert counted("machines_ended_total", market="spot", reason="lost") == 0
+
+
 async def test_launches_that_fail_are_counted_by_reason(site: Site, counted: Counted) -> None:
     await site.order(5)
     refused = LaunchError(LaunchProblem.REFUSED, "no such class")
