@@ -350,7 +350,7 @@ async def warn_of_open_secrets(house: House) -> None:
     """Fleet secrets from before they had a scope work on, for every fleet: operators should replace them."""
     async with house.control_tx(read_only=True) as tx:
         for each in await secrets_without_scope(tx):
-            log.warning("fleet_secret.without_scope", secret=each.name, problem=WITHOUT_SCOPE)
+            log.warning("fleet_secret.without_scope", named=each.name, problem=WITHOUT_SCOPE)
 
 
 def warn_of_unchecked_instances(settings: Settings) -> None:

@@ -176,6 +176,20 @@ def test_a_password_is_chosen_by_a_link_once(fleet: Fleet, watched: Watched, ema
     watched.require_calm()
 
 
+def test_who_lost_a_password_may_revoke_all_keys_with_it(fleet: Fleet, watched: Watched, email: str) -> None:
+    made = json.loads(fleet.server.command("keys", "create", email, "--name", "stolen", "--json"))
+    page = watched.page
+    page.goto(reset_link(fleet, email))
+    page.get_by_label("New password").fill("a quite different phrase")
+    page.get_by_role("checkbox", name="Also revoke all my API keys").check()
+    watched.require_accessible("a password with its keys")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Your password is set, and one key is revoked.")).to_be_visible()
+    bearer = {"Authorization": f"Bearer {made['secret']}"}
+    assert httpx2.get(f"{fleet.server.url}/api/wallet", headers=bearer).status_code == 401
+    watched.require_calm()
+
+
 @pytest.mark.parametrize("change", ["used", "tampered"])
 def test_a_link_that_does_not_work_says_so(fleet: Fleet, watched: Watched, email: str, change: str) -> None:
     page, link = watched.page, reset_link(fleet, email)

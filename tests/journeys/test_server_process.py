@@ -4,10 +4,12 @@ import json
 import re
 import signal
 import socket
+import sqlite3
 import stat
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from queue import Queue
 
@@ -209,9 +211,15 @@ def test_a_second_start_finds_the_same_key_and_data(server: ServerProcess) -> No
     key = (server.home / "operator.key").read_text()
     made = httpx2.post(f"{server.url}/api/admin/tenants", json={"slug": "acme"}, headers=server.operator)
     assert made.status_code == 201
+    server.command("fleet-secrets", "create", "older", "--any-fleet", "--json")
     assert server.stop() == 0
+    # As the migration leaves one that was made before secrets had a scope.
+    with closing(sqlite3.connect(server.home / "central.sqlite")) as central, central:
+        central.execute("UPDATE fleet_secrets SET allows_workflows = NULL WHERE name = 'older'")
     server.start()
     assert (server.home / "operator.key").read_text() == key
+    [warning] = [line for line in server.errors.splitlines() if "fleet_secret.without_scope" in line]
+    assert '"older"' in warning
     found = httpx2.get(f"{server.url}/api/admin/tenants", headers=server.operator).json()["tenants"]
     assert found == [made.json()]
 

@@ -128,7 +128,7 @@ async def _join(tx: ControlTx, said: wire.Register, call: Call) -> Registration:
 
 def _warn_of(secret: FleetSecret, worker_id: str) -> None:
     if not secret.has_scope:
-        log.warning("fleet_secret.without_scope", secret=secret.name, worker_id=worker_id, problem=fleet.WITHOUT_SCOPE)
+        log.warning("fleet_secret.without_scope", named=secret.name, worker_id=worker_id, problem=fleet.WITHOUT_SCOPE)
 
 
 async def _name_proof(tx: ControlTx, said: wire.Register, call: Call) -> NameProof:

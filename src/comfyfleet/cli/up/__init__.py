@@ -25,6 +25,7 @@ from comfyfleet.bootstrap import (
     protect_process,
     require_media_sandbox,
     tell_address,
+    warn_of_open_secrets,
 )
 from comfyfleet.cli.acting import os_user
 from comfyfleet.cli.database import upgrade_databases
@@ -109,6 +110,7 @@ async def _prepare(house: House, settings: Settings) -> Secret:
     for line in await upgrade_databases(house, show=True):
         if line.failed:
             raise SchemaTrouble(line.database, line.detail)
+    await warn_of_open_secrets(house)
     await house.store.check()
     return await ensure_operator_key(house, settings.home / OPERATOR_KEY_FILE, os_user())
 

@@ -52,7 +52,7 @@ function Overview({ found }: { found: OverviewView }) {
       )}
       {empty && (
         <Alert color="orange" variant="light" icon={<IconServerOff size={18} />}>
-          <Text size="sm">No worker has registered yet: jobs wait. <Anchor inherit underline="hover" renderRoot={(props) => <Link to="/console/add-worker" {...props} />}>Add a worker</Anchor></Text>
+          <Text size="sm">No worker has registered yet: jobs wait. <Anchor inherit renderRoot={(props) => <Link to="/console/add-worker" {...props} />}>Add a worker</Anchor></Text>
         </Alert>
       )}
       <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
