@@ -55,6 +55,31 @@ async def test_one_number_for_keda_with_what_it_follows_from(
     assert "provider-secret" not in answer.text
     [decision] = (await client.get(f"{PATH}/decisions", headers=operator)).json()["decisions"]
     assert (decision["desired"], decision["reason"], decision["waiting"]) == (1, "wake", 1)
+    assert decision["holds"] == said["holds"] == []
+    [machine] = (await client.get(f"{PATH.removesuffix('scaling')}machines", headers=operator)).json()["machines"]
+    assert (machine["state"], machine["machine_class"], machine["has_worker"]) == ("starting", "gpu", False)
+
+
+async def test_what_keeps_a_fleet_from_growing_is_told_with_its_words(
+    house: House, client: httpx2.AsyncClient, operator: dict[str, str]
+) -> None:
+    provider = Provider(FakeCloud(), before_describe=RuntimeError("the key is wrong"))
+    await FleetScaler(house, adapters=lambda *_: provider, waits_s=30.0).tick()
+    [hold] = (await client.get(PATH, headers=operator)).json()["holds"]
+    assert (hold["hold"], hold["is_alerting"]) == ("provider", True)
+    assert "the key is wrong" in hold["text"]
+    [decision] = (await client.get(f"{PATH}/decisions", headers=operator)).json()["decisions"]
+    assert decision["holds"] == [hold]
+
+
+async def test_a_fleet_says_who_provides_its_machines(
+    house: House, client: httpx2.AsyncClient, operator: dict[str, str]
+) -> None:
+    async with house.control_tx() as tx:
+        plain = await fleet.create_fleet(tx, slug="plain", stage="test", name="Plain")
+        scaling = await fleet.find_fleet(tx, "video", "test")
+    paths = [f"/api/admin/fleets/{each.id}" for each in (scaling, plain)]
+    assert [(await client.get(path, headers=operator)).json()["scales_by"] for path in paths] == ["command", None]
 
 
 async def test_operators_change_the_numbers_and_never_the_program(

@@ -2,16 +2,20 @@
 
 import asyncio
 import random
+import time
 from ipaddress import ip_network
 
 import pytest
 
-from comfyfleet import audit, webhooks
+from comfyfleet import audit, fleet, machines, webhooks
 from comfyfleet.audit import Action, Actor
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import new_id
 from comfyfleet.live.model import OFFERS
+from comfyfleet.scaling import MachineClass, ScalingSettings
+from comfyfleet.scaling.fake_cloud import FakeCloud, FakeMachines
 from comfyfleet.upkeep.deliver_webhooks import Courier
+from comfyfleet.upkeep.scale_fleets import FleetScaler
 from comfyfleet.webhooks import WebhookType
 from tests.builders import Member, a_member, an_operator_key
 from tests.receiver import a_receiver
@@ -107,3 +111,21 @@ async def test_who_lost_sight_of_another_replica_is_told_to_look(replica: Replic
         await acquainted(replica, other)
         await console.until("tenants")
     assert told(console, "tenants") == before + 1
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+async def test_operators_hear_that_a_fleet_was_scaled_at_whichever_replica(replica: Replica, other: Replica) -> None:
+    key, house = await an_operator_key(replica.house), replica.house
+    async with house.control_tx() as tx:
+        made = await fleet.create_fleet(tx, slug="video", stage="test", name="Video")
+        settings = ScalingSettings(classes=(MachineClass("gpu"),))
+        await machines.set_fleet_scaling(tx, made, settings, adapter="command", adapter_settings={"command": "true"})
+    scaler = FleetScaler(house, adapters=lambda *_: FakeMachines(FakeCloud(), time.time))
+    async with listening(other, OPERATORS, key) as console:
+        await console.until("status")
+        await console.until("status")
+        before = told(console, "scaling")
+        await scaler.tick()
+        await console.until("scaling")
+    await scaler.close()
+    assert told(console, "scaling") > before

@@ -59,6 +59,16 @@ def scale(
     down_delay: Annotated[
         float | None, typer.Option(help="Seconds that a surplus lasts before it is drained. Default: a start-up time.")
     ] = None,
+    load_window: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds over which arriving work is averaged; without --min one machine stays until nothing arrived "
+            "for so long. Default: 900."
+        ),
+    ] = None,
+    first_start: Annotated[
+        float | None, typer.Option(help="Seconds that a start is assumed to take until five were seen. Default: 180.")
+    ] = None,
     adapter: Annotated[str | None, typer.Option(help="Who provides its machines: aws, command or local.")] = None,
     adapter_settings: Annotated[
         str | None, typer.Option("--adapter-settings", help="Its configuration: JSON, or @FILE that holds it.")
@@ -77,6 +87,8 @@ def scale(
         "target_wait_s": target_wait,
         "budget_per_hour": budget,
         "down_delay_s": down_delay,
+        "load_window_s": load_window,
+        "first_start_s": first_start,
     }
     config = _read_config(adapter_settings)
 

@@ -40,6 +40,7 @@ from comfyfleet.fleet.fleets import (
     secrets_without_scope,
     set_scaling,
 )
+from comfyfleet.fleet.foresee import foresee_machines
 from comfyfleet.fleet.lifecycle import WorkerEvent, WorkerStatus
 from comfyfleet.fleet.listing import (
     Assignment,
@@ -130,6 +131,7 @@ __all__ = [
     "find_fleet_named",
     "find_worker",
     "fleet_workflows",
+    "foresee_machines",
     "forget_definitions",
     "forget_gone",
     "forget_lists",

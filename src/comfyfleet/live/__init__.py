@@ -1,7 +1,7 @@
 """Live events: what workers report on a job's way reaches whoever watches it, at whichever replica."""
 
 from comfyfleet.live.live import Live, Report
-from comfyfleet.live.model import ACTIONS, PEOPLE, STAGE_OVER, Cursor, Followed, Progress, Told, Waiting
+from comfyfleet.live.model import ACTIONS, PEOPLE, SCALING, STAGE_OVER, Cursor, Followed, Progress, Told, Waiting
 from comfyfleet.live.outbox import Outbox
 from comfyfleet.live.states import find_followed
 from comfyfleet.live.wait import wait_until_over
@@ -12,6 +12,7 @@ __all__ = [
     "ACTIONS",
     "PEOPLE",
     "PING",
+    "SCALING",
     "STAGE_OVER",
     "Cursor",
     "Followed",

@@ -18,7 +18,7 @@ from comfyfleet.kernel.secret import Secret
 from comfyfleet.live.actions import Actions
 from comfyfleet.live.hub import Hub
 from comfyfleet.live.link import Link
-from comfyfleet.live.model import OFFERS, PEOPLE, PROGRESS, WALLET, Followed, Progress, Replica
+from comfyfleet.live.model import OFFERS, PEOPLE, PROGRESS, SCALING, WALLET, Followed, Progress, Replica
 from comfyfleet.live.outbox import Outbox, Send
 from comfyfleet.live.progress import says_the_same, standing
 from comfyfleet.live.replicas import ReplicaSigner, announce_replica, remove_replica
@@ -115,6 +115,10 @@ class Live:
         """A worker came or left, or has other weights or nodes: those who look at effects, here and at other replicas,
         look again."""
         self.hub.changed([OFFERS])
+
+    def scaling_changed(self) -> None:
+        """A fleet's scaling was decided anew, or its machines changed: operators who look at it look again."""
+        self.hub.changed([SCALING])
 
     def people_changed(self) -> None:
         """Operators who look at tenants, their users and their wallets look again."""

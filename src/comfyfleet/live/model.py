@@ -14,8 +14,8 @@ PROGRESS, NODE = "progress", "node"
 STANDING = frozenset({PROGRESS, NODE})
 WALLET = "wallet"
 # Topics that belong to no job: something was done by operators; something of what users may order; somebody's wallet or
-# a tenant's users changed. Whoever listens is told to look again, and no more.
-ACTIONS, OFFERS, PEOPLE = (UUID(int=number) for number in range(3))
+# a tenant's users changed; a fleet's scaling was decided anew. Whoever listens is told to look again, and no more.
+ACTIONS, OFFERS, PEOPLE, SCALING = (UUID(int=number) for number in range(4))
 READ_HERE = frozenset({ACTIONS})  # each process finds these in the database
 # A job is seldom heard of by more than two or three processes.
 ORIGINS_MAX = 16

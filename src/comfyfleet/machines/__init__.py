@@ -18,11 +18,14 @@ from comfyfleet.machines.configure import (
     stop_fleet_scaling,
 )
 from comfyfleet.machines.count import count_answer, count_decision, count_ends
+from comfyfleet.machines.list import list_fleet_machines
 from comfyfleet.machines.look import look
 from comfyfleet.machines.model import (
     AdapterProblem,
     DecisionRow,
     FleetScaling,
+    ListedMachine,
+    ListedState,
     MachinesRun,
     NewestDecision,
     OpenLaunch,
@@ -38,11 +41,14 @@ from comfyfleet.machines.turns import (
     note_problem,
     release_fleet,
 )
+from comfyfleet.machines.write_off import write_off_machines
 
 __all__ = [
     "AdapterProblem",
     "DecisionRow",
     "FleetScaling",
+    "ListedMachine",
+    "ListedState",
     "MachinesRun",
     "NewestDecision",
     "OpenLaunch",
@@ -65,6 +71,7 @@ __all__ = [
     "last_refusal",
     "launch_machines",
     "list_decisions",
+    "list_fleet_machines",
     "list_machines",
     "look",
     "make_report",
@@ -82,4 +89,5 @@ __all__ = [
     "stop_fleet_scaling",
     "unreachable",
     "withdraw_launches",
+    "write_off_machines",
 ]

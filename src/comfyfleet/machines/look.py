@@ -26,7 +26,6 @@ from comfyfleet.scaling import (
 )
 
 COUNTED_MAX = 50_000
-ARRIVALS_S = 900.0
 # An order is relayed to the queue a moment after its id was made.
 ARRIVES_WITHIN_S = 5.0
 STARTS_LOOKED_AT = 200
@@ -49,12 +48,13 @@ async def look(tx: ControlTx, scaling: FleetScaling, listed: Sequence[CloudMachi
     workers = {row.worker_id: row for row in await tx.all(sql.workers_of(fleet_id))}
     waiting, queued_gpu_s, hashes = await _queue(tx, fleet_id)
     arrived_gpu_s, counted_to = await _arrived(tx, scaling, at)
-    past = [Arrived(row.decided_at.timestamp(), row.arrived_gpu_s) for row in await _past(tx, fleet_id)]
-    rates = arriving_rates([*past, Arrived(at.timestamp(), arrived_gpu_s)], at.timestamp())
+    window_s = scaling.settings.load_window_s
+    past = [Arrived(row.decided_at.timestamp(), row.arrived_gpu_s) for row in await _past(tx, fleet_id, window_s)]
+    rates = arriving_rates([*past, Arrived(at.timestamp(), arrived_gpu_s)], at.timestamp(), window_s=window_s)
     starts = _starts(known, workers)
     learned = [row.start_s for row in await tx.all(sql.starts_of(fleet_id, rows=STARTS_LOOKED_AT))]
     machines = join_machines(at, listed, known, workers, launches)
-    lost = _lost(at, listed, known)
+    lost = _lost(at, listed, known, workers)
     lingering = [each for each in listed if each.state is not CloudState.STOPPING and _is_told(known, each.id)]
     settings = scaling.settings
     # They are paid until they are gone.
@@ -103,7 +103,7 @@ def join_machines(
     found += [
         _starting(each.machine_id, each.machine_class, each.market, each.zone, each.launched_at.timestamp())
         for each in known.values()
-        if each.machine_id not in names and _may_still_come(at, each)
+        if each.machine_id not in names and _may_still_come(at, each, workers)
     ]
     found += [
         _starting(f"{each.token}#{number}", *each.request.place, each.asked_at.timestamp())
@@ -131,7 +131,7 @@ def _joined(at: datetime, listed: CloudMachine, known: KnownMachine | None, work
     leaves = listed.state is CloudState.STOPPING
     if worker is None:
         return None if leaves else _starting(listed.id, *listed.place, launched_at_s)
-    state = MachineState.DRAINING if leaves else _state_of(worker)
+    state = MachineState.DRAINING if leaves else state_of(worker)
     idle_since = worker.last_lease_at or worker.created_at
     return FleetMachine(
         listed.id,
@@ -147,7 +147,8 @@ def _joined(at: datetime, listed: CloudMachine, known: KnownMachine | None, work
     )
 
 
-def _state_of(worker: Any) -> MachineState:
+def state_of(worker: Any) -> MachineState:
+    """Of a machine that runs, by its worker's row."""
     match WorkerStatus(worker.status):
         case WorkerStatus.PENDING:
             return MachineState.STARTING
@@ -178,21 +179,28 @@ def _by_hand(at: datetime, worker: Any) -> FleetMachine:
 
 
 def _counts(worker: Any) -> bool:
-    return worker.status in LIVE and worker.status != WorkerStatus.PENDING and worker.silent_s < SILENT_S
+    if worker.ended_with_machine or worker.status == WorkerStatus.PENDING:
+        return False
+    return worker.status in LIVE and worker.silent_s < SILENT_S
 
 
 def _is_told(known: Mapping[str, KnownMachine], machine_id: str) -> bool:
     return machine_id in known and known[machine_id].end_asked_at is not None
 
 
-def _may_still_come(at: datetime, machine: KnownMachine) -> bool:
-    """A provider may list a machine a moment after it has launched it."""
-    return machine.end_asked_at is None and (at - machine.launched_at).total_seconds() < sql.UNLISTED_S
+def _may_still_come(at: datetime, machine: KnownMachine, workers: Mapping[str, Any]) -> bool:
+    """A provider may list a machine a moment after it has launched it; one whose worker has left was there before."""
+    worker = workers.get(machine.machine_id)
+    if machine.end_asked_at is not None or (worker is not None and worker.status not in LIVE):
+        return False
+    return (at - machine.launched_at).total_seconds() < sql.UNLISTED_S
 
 
-def _lost(at: datetime, listed: Sequence[CloudMachine], known: Mapping[str, KnownMachine]) -> tuple[str, ...]:
+def _lost(
+    at: datetime, listed: Sequence[CloudMachine], known: Mapping[str, KnownMachine], workers: Mapping[str, Any]
+) -> tuple[str, ...]:
     names = {each.id for each in listed}
-    return tuple(name for name, each in known.items() if name not in names and not _may_still_come(at, each))
+    return tuple(name for name, each in known.items() if name not in names and not _may_still_come(at, each, workers))
 
 
 def _died(machine: KnownMachine, workers: Mapping[str, Any]) -> bool:
@@ -248,7 +256,7 @@ async def _runnable(tx: ControlTx, fleet_id: FleetId, rows: Sequence[Any]) -> se
 async def _arrived(tx: ControlTx, scaling: FleetScaling, at: datetime) -> tuple[float, datetime]:
     """GPU-seconds ordered since the last decision, and up to when that was counted."""
     until = at - timedelta(seconds=ARRIVES_WITHIN_S)
-    since = max(scaling.counted_to or until, at - timedelta(seconds=ARRIVALS_S))
+    since = max(scaling.counted_to or until, at - timedelta(seconds=scaling.settings.load_window_s))
     if since >= until:
         return 0.0, max(since, scaling.counted_to or since)
     rows = await tx.all(sql.arrived(scaling.fleet_id, since=_first_id(since), until=_first_id(until)))
@@ -260,5 +268,5 @@ def _first_id(at: datetime) -> DispatchId:
     return DispatchId(UUID(int=id_at(at).int >> 80 << 80))
 
 
-async def _past(tx: ControlTx, fleet_id: FleetId) -> Sequence[Any]:
-    return await tx.all(sql.arrivals(fleet_id, window_s=ARRIVALS_S))
+async def _past(tx: ControlTx, fleet_id: FleetId, window_s: float) -> Sequence[Any]:
+    return await tx.all(sql.arrivals(fleet_id, window_s=window_s))

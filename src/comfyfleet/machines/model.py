@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Self
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from comfyfleet.kernel.errors import Conflict, Unavailable
 from comfyfleet.kernel.ids import FleetId
 from comfyfleet.scaling import (
     CloudMachine,
+    Held,
     LaunchRequest,
     Market,
     ScalingDecision,
@@ -167,6 +169,7 @@ class DecisionRow:
     starting: int
     draining: int
     waiting: int
+    held: tuple[Held, ...] = ()
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
@@ -181,4 +184,33 @@ class DecisionRow:
             row.starting,
             row.draining,
             row.waiting,
+            decision.held,
         )
+
+
+class ListedState(StrEnum):
+    """Of a machine, as operators see it."""
+
+    STARTING = "starting"  # no worker of it takes jobs yet
+    READY = "ready"
+    DRAINING = "draining"
+    ORPHANED = "orphaned"  # its worker has left
+    ENDING = "ending"  # the provider was told to end it
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMachine:
+    """`start_s`: from launch to first lease, once that is known."""
+
+    machine_id: str
+    machine_class: str
+    market: Market
+    zone: str
+    state: ListedState
+    leases: int
+    has_worker: bool
+    launched_at: datetime
+    start_s: float | None
+    ended_at: datetime | None
+    end_reason: str | None

@@ -10,14 +10,14 @@ from comfyfleet.kernel.ids import FleetId
 from comfyfleet.machines import sql
 from comfyfleet.machines.configure import get_fleet_scaling
 from comfyfleet.machines.model import DecisionRow, FleetScaling, NewestDecision
-from comfyfleet.scaling import ScalingDecision, ScalingInputs, from_json
+from comfyfleet.scaling import Held, ScalingDecision, ScalingInputs, from_json
 
 STEPS_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingReport:
-    """The newest decision. `at`: None before the first one."""
+    """The newest decision. `at`: None before the first one. `start_s`: what a start is taken to last."""
 
     fleet: str
     scaling: FleetScaling
@@ -33,6 +33,8 @@ class ScalingReport:
     reason: str
     text: str
     spend_per_hour: float | None = None
+    start_s: float | None = None
+    held: tuple[Held, ...] = ()
 
 
 async def show_scaling(tx: ControlTx, found: Fleet) -> ScalingReport:
@@ -66,6 +68,8 @@ def make_report(scaling: FleetScaling, at: datetime, decision: ScalingDecision, 
         reason=decision.reason.value,
         text=decision.text,
         spend_per_hour=figures.spend_per_hour,
+        start_s=figures.start_s or None,
+        held=decision.held,
     )
 
 

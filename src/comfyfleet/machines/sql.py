@@ -204,6 +204,10 @@ def workers_of(fleet_id: FleetId) -> sa.Select[Any]:
     first_granted = sa.select(sa.func.min(t.c.granted_at)).where(t.c.worker_id == w.c.id).correlate(w).scalar_subquery()
     last_granted = sa.select(sa.func.max(t.c.granted_at)).where(t.c.worker_id == w.c.id).correlate(w).scalar_subquery()
     known = sa.or_(w.c.status.in_(LIVE), w.c.last_seen_at > seconds_from_now(-WORKER_GONE_S))
+    # It made no call since: the worker ended with its machine, whatever its status and its leases still say.
+    ended = sa.exists().where(
+        m.c.fleet_id == w.c.fleet_id, m.c.machine_id == w.c.worker_id, m.c.ended_at > w.c.last_seen_at
+    )
     return (
         sa.select(
             w.c.id,
@@ -215,6 +219,7 @@ def workers_of(fleet_id: FleetId) -> sa.Select[Any]:
             first_granted.label("first_lease_at"),
             last_granted.label("last_lease_at"),
             lanes.c.structure_hash,
+            ended.label("ended_with_machine"),
         )
         .select_from(w)
         .outerjoin(d, d.c.id == last)
@@ -232,6 +237,25 @@ def inventory_of(fleet_id: FleetId) -> sa.Select[Any]:
 def machines_of(fleet_id: FleetId) -> sa.Select[Any]:
     """Those that run, as far as is known."""
     return sa.select(*m.c).where(m.c.fleet_id == fleet_id, m.c.ended_at.is_(None))
+
+
+def listed(fleet_id: FleetId, *, ended_s: float, rows: int) -> sa.Select[Any]:
+    """With the worker of each, if one has registered. Those that run come first."""
+    leases = (
+        sa.select(sa.func.count())
+        .where(d.c.worker_id == w.c.id, d.c.status == constant(DispatchStatus.LEASED))
+        .correlate(w)
+        .scalar_subquery()
+    )
+    of_machine = sa.and_(w.c.worker_id == m.c.machine_id, w.c.fleet_id == m.c.fleet_id)
+    return (
+        sa.select(*m.c, w.c.status, SecondsBetween(w.c.last_seen_at, now()).label("silent_s"), leases.label("leases"))
+        .select_from(m)
+        .outerjoin(w, of_machine)
+        .where(m.c.fleet_id == fleet_id, sa.or_(m.c.ended_at.is_(None), m.c.ended_at > seconds_from_now(-ended_s)))
+        .order_by(m.c.ended_at.is_not(None), m.c.launched_at.desc(), m.c.machine_id)
+        .limit(rows)
+    )
 
 
 def starts_of(fleet_id: FleetId, *, rows: int) -> sa.Select[Any]:
@@ -363,6 +387,15 @@ def note_plan(decision_id: UUID, ordinal: int, *, before: str | None, plan: str)
     )
 
 
+def close_launches(fleet_id: FleetId, *, problem: str) -> sa.Update:
+    """Those without an answer: nobody is left who could give one."""
+    return (
+        sa.update(n)
+        .where(n.c.fleet_id == fleet_id, n.c.answered_at.is_(None))
+        .values(answered_at=now(), launched=0, problem=problem)
+    )
+
+
 def last_launch_problem(fleet_id: FleetId, *, age_s: float) -> sa.Select[Any]:
     """What the newest answered launch lacked; none: it lacked nothing."""
     return (
@@ -416,6 +449,15 @@ def mark_ended(fleet_id: FleetId, machine_ids: list[str]) -> sa.Update:
     return (
         sa.update(m)
         .where(m.c.fleet_id == fleet_id, m.c.machine_id.in_(listed), m.c.ended_at.is_(None))
+        .values(ended_at=now())
+        .returning(m.c.machine_id)
+    )
+
+
+def mark_all_ended(fleet_id: FleetId) -> sa.Update:
+    return (
+        sa.update(m)
+        .where(m.c.fleet_id == fleet_id, m.c.ended_at.is_(None))
         .values(ended_at=now())
         .returning(m.c.machine_id)
     )

@@ -12,7 +12,8 @@ from comfyfleet.scaling.model import CapacityRest, LaunchRequest, ScalingState, 
 STARTS_MIN = 5
 STARTS_MAX = 200  # the newest
 REST_S, REST_S_MAX = 120.0, 300.0
-SHORT_S, LONG_S = 180.0, 900.0
+# Of the window over which arriving work is averaged, the part that follows a ramp.
+SHORT_SHARE = 0.2
 
 
 def learn_start_times(starts_s: Sequence[float]) -> StartTimes | None:
@@ -34,15 +35,16 @@ class Arrived(NamedTuple):
     gpu_s: float
 
 
-def arriving_rates(arrived: Iterable[Arrived], at_s: float) -> tuple[float, float]:
-    """`(arriving_3m, arriving_15m)` from what was queued in the last 15 minutes."""
+def arriving_rates(arrived: Iterable[Arrived], at_s: float, *, window_s: float) -> tuple[float, float]:
+    """`(arriving_3m, arriving_15m)` from what was queued within the window, by default 15 minutes."""
+    short_s = window_s * SHORT_SHARE
     short = long = 0.0
     for each in arrived:
-        if each.at_s > at_s - LONG_S:
+        if each.at_s > at_s - window_s:
             long += each.gpu_s
-            if each.at_s > at_s - SHORT_S:
+            if each.at_s > at_s - short_s:
                 short += each.gpu_s
-    return short / SHORT_S, long / LONG_S
+    return short / short_s, long / window_s
 
 
 def learn_launch(state: ScalingState, request: LaunchRequest, answer: LaunchAnswer, *, at_s: float) -> ScalingState:

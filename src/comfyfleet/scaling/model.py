@@ -76,6 +76,8 @@ class ScalingSettings:
     down_delay_s: float | None = None
     # Assumed until enough starts have been seen.
     first_start_s: float = 180.0
+    # Arriving work is averaged over it. A fleet without a minimum keeps a machine until nothing arrived for so long.
+    load_window_s: float = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,9 @@ class ScalingInputs:
     waiting: int = 0  # jobs queued; leased and delayed ones do not count
     queued_gpu_s: float = 0.0
     waiting_hashes: frozenset[str] = frozenset()
-    arriving_3m: float = 0.0  # GPU-seconds of work per second, averaged over 3 minutes
-    arriving_15m: float = 0.0  # … and over 15
+    # GPU-seconds of work per second, averaged over 3 minutes and over 15; less where `load_window_s` is shorter.
+    arriving_3m: float = 0.0
+    arriving_15m: float = 0.0
     start: StartTimes | None = None  # None: too few starts were seen
     age_s: float = 0.0  # of the oldest of these facts
 
@@ -270,4 +273,6 @@ class ScalingDecision:
     def text(self) -> str:
         """One line for people."""
         holds = "; ".join(f"held: {held.text}" for held in self.held)
+        if self.reason is Reason.HELD and holds:
+            return holds
         return f"{self.reason.value}; {holds}" if holds else self.reason.value

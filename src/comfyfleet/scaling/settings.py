@@ -10,6 +10,7 @@ CLASSES_MAX = 50
 ZONES_MAX = 100
 SECONDS_MAX = 86_400.0
 PRICE_MAX = 10_000.0
+WINDOW_S_MIN, WINDOW_S_MAX = 10.0, 3600.0
 SPEED_MIN, SPEED_MAX = 0.01, 1_000.0
 
 
@@ -25,6 +26,7 @@ def check_settings(settings: ScalingSettings) -> ScalingSettings:
     _between("buffer", settings.buffer, 0, WORKERS_MAX)
     _between("target_wait_s", settings.target_wait_s, 1.0, SECONDS_MAX)
     _between("first_start_s", settings.first_start_s, 1.0, SECONDS_MAX)
+    _between("load_window_s", settings.load_window_s, WINDOW_S_MIN, WINDOW_S_MAX)
     if settings.down_delay_s is not None:
         _between("down_delay_s", settings.down_delay_s, 0.0, SECONDS_MAX)
     _check_classes(settings)

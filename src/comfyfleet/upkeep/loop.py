@@ -118,12 +118,12 @@ class Upkeep:
         self._loops = loops
         for loop in loops:
             loop.facts = facts or loop.facts
-        self._tasks: list[asyncio.Task[None]] = []
+        self._running: list[tuple[Loop, asyncio.Task[None]]] = []
 
     def start(self) -> None:
         chance = random.Random()  # noqa: S311 pauses are no secrets
-        self._tasks = [
-            asyncio.create_task(loop.run(chance), name=f"upkeep {loop.name} {loop.pool or ''}".rstrip())
+        self._running = [
+            (loop, asyncio.create_task(loop.run(chance), name=f"upkeep {loop.name} {loop.pool or ''}".rstrip()))
             for loop in self._loops
         ]
 
@@ -135,15 +135,26 @@ class Upkeep:
 
     async def stop(self) -> None:
         """A tick under way may end, for a moment; one that is cut off is like a crash, and those are harmless."""
-        for loop in self._loops:
-            loop.stop()
-        if not self._tasks:
-            return
-        _, late = await asyncio.wait(self._tasks, timeout=STOP_WITHIN_S)
-        for task in late:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
-        for loop in self._loops:
-            if loop.close is not None:
-                await loop.close()
+        ending, self._running = self._running, []
+        await _end(ending)
+
+    async def stop_loop(self, name: str) -> None:
+        """Before the others: what it would do must not happen any more."""
+        ending = [each for each in self._running if each[0].name == name]
+        self._running = [each for each in self._running if each[0].name != name]
+        await _end(ending)
+
+
+async def _end(ending: Sequence[tuple[Loop, asyncio.Task[None]]]) -> None:
+    for loop, _ in ending:
+        loop.stop()
+    tasks = [task for _, task in ending]
+    if not tasks:
+        return
+    _, late = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for loop, _ in ending:
+        if loop.close is not None:
+            await loop.close()

@@ -15,3 +15,5 @@ class UpkeepRules:
     cloudwatch_region: str | None = None
     # Where what runs make is copied to, if anywhere.
     mirror: Path | None = None
+    # How often fleets that scale are looked at.
+    scaling_every_s: float = 10.0

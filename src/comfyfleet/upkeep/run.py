@@ -50,9 +50,9 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
     if rules.cloudwatch_region is not None:
         publish = partial(publish_cloudwatch.tick, house, region=rules.cloudwatch_region)
         central.append(loop_of(publish_cloudwatch, publish))
-    scaler = FleetScaler(house)
+    scaler = FleetScaler(house, every_s=rules.scaling_every_s)
     scaling = loop_of(scale_fleets, scaler.tick)
-    scaling.close = scaler.close
+    scaling.every_s, scaling.close = rules.scaling_every_s, scaler.close
     central.append(scaling)
     queued = partial(scaler.queued, scaling.wake_soon)
     for pool in house.pools:

@@ -38,7 +38,7 @@ HOLD_S = 60.0
 # A tick waits so long for its fleets; one whose provider is slow goes on beside the next tick.
 WAITS_S = 5.0
 # With a jitter of a quarter: replicas share the turns.
-DUE_S = 7.0
+DUE_SHARE = 0.7
 # A lack of capacity lets a place rest, and what is on its way is waited for: neither is a fault of the provider.
 NO_FAILURE = frozenset({LaunchProblem.CAPACITY, LaunchProblem.PENDING})
 
@@ -54,13 +54,15 @@ class FleetScaler:
     adapters: Adapters = machines.build_adapter
     holder: str = field(default_factory=lambda: str(new_id()))
     waits_s: float = WAITS_S
+    every_s: float = EVERY_S
     _at_work: dict[FleetId, asyncio.Task[None]] = field(default_factory=dict)
     # Whether an order may change anything before the next turn. At first that is not known.
     wants_orders: bool = True
 
     async def tick(self) -> int:
         async with self.house.control_tx() as tx:
-            due = await machines.due_fleets(tx, holder=self.holder, every_s=DUE_S, hold_s=HOLD_S)
+            every_s = self.every_s * DUE_SHARE
+            due = await machines.due_fleets(tx, holder=self.holder, every_s=every_s, hold_s=HOLD_S)
         for fleet_id, is_turn in due.items():
             if fleet_id not in self._at_work:
                 task = asyncio.create_task(self._scale(fleet_id, is_turn=is_turn), name=f"scale {fleet_id}")
@@ -99,6 +101,7 @@ class FleetScaler:
         finally:
             async with self.house.control_tx() as tx:
                 await machines.release_fleet(tx, fleet_id, holder=self.holder)
+        self.house.live.scaling_changed()
 
     async def _scale_held(self, fleet_id: FleetId, *, is_turn: bool) -> None:
         scaling = await self._read(fleet_id)
@@ -133,6 +136,7 @@ class FleetScaler:
             await machines.note_problem(tx, fleet_id, None)
         machines.count_decision(self.house.facts.note, scaling, seen)
         _tell(scaling, decision)
+        self.house.live.scaling_changed()  # a provider may take minutes to answer
         if decision.launches:
             await self._launch(scaling, adapter)
         await self._drain(scaling, decision)

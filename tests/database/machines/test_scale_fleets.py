@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from comfyfleet.fleet import Fleet, FleetRules, NewWorker, WorkerEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import Forbidden, LimitReached, NotFound
 from comfyfleet.kernel.ids import WorkflowId, id_at
-from comfyfleet.machines import MachinesRun
+from comfyfleet.machines import ListedMachine, ListedState, MachinesRun
 from comfyfleet.scaling import (
     CloudMachine,
     EndReason,
@@ -433,6 +433,103 @@ async def test_a_machine_that_was_taken_is_replaced_and_its_worker_no_longer_cou
     await site.tick(61)
     assert await site.status(name) == "gone"
     assert site.provider.cloud.launches == 2
+
+
+async def test_a_machine_that_is_lost_with_a_lease_stops_counting_at_once(site: Site) -> None:
+    """Its worker's row still says approved, and holds the lease until that runs out."""
+    name = await _ready(site)
+    await _lease(site, name)
+    site.provider.cloud.terminate([name])
+    await site.tick(61)
+    assert await site.status(name) == "approved"
+    decision = await site.last()
+    assert (decision.ready, decision.reason) == (0, "load")
+    assert [each.state for each in await _listed(site)] == [ListedState.STARTING, ListedState.ENDED]
+
+
+async def _listed(site: Site) -> list[ListedMachine]:
+    async with site.house.control_tx(read_only=True) as tx:
+        return await machines.list_fleet_machines(tx, site.fleet.id)
+
+
+async def test_a_machine_that_ends_with_its_drained_worker_is_not_taken_for_a_new_one(site: Site) -> None:
+    """A drained worker signs off and ends by itself, and a local machine with it: within a minute of its launch."""
+    await site.order()
+    await site.tick()
+    [name] = site.names
+    holder = await site.register(name)
+    grant = await site.queue.lease(holder)
+    assert grant is not None
+    await site.queue.complete(grant, holder)
+    await _drained(site, name)
+    async with site.house.control_tx() as tx:
+        await fleet.move_worker(tx, name, WorkerEvent.LEAVE)
+    site.provider.cloud.terminate([name])
+    await site.tick(10)
+    decision = await site.last()
+    assert (decision.starting, [each.state for each in await _listed(site)][-1]) == (0, ListedState.ENDED)
+
+
+async def test_machines_are_listed_from_their_launch_to_their_end(site: Site) -> None:
+    await site.set(replace(SETTINGS, max_workers=1))
+    await site.order()
+    await site.tick()
+    [name] = site.names
+    [machine] = await _listed(site)
+    assert (machine.machine_id, machine.state, machine.has_worker) == (name, ListedState.STARTING, False)
+    assert (machine.machine_class, machine.market, machine.start_s) == ("gpu", Market.ON_DEMAND, None)
+    site.pass_time(65)
+    holder = await site.register(name)
+    grant = await site.queue.lease(holder)
+    assert grant is not None
+    [machine] = await _listed(site)
+    assert (machine.state, machine.leases, machine.has_worker) == (ListedState.READY, 1, True)
+    await site.queue.complete(grant, holder)
+    await site.tick(10)
+    await _drained(site, name)
+    [machine] = await _listed(site)
+    assert machine.state is ListedState.DRAINING
+    site.provider.before_terminate = RuntimeError("not now")
+    await site.tick(10)
+    [machine] = await _listed(site)
+    assert (machine.state, machine.end_reason) == (ListedState.ENDING, "drained")
+    site.provider.before_terminate = None
+    await site.tick(10)
+    await site.tick(61)
+    assert [each.state for each in await _listed(site)] == [ListedState.STARTING, ListedState.ENDED]
+    site.pass_time(3700)
+    assert [each.state for each in await _listed(site)] == [ListedState.STARTING]
+
+
+async def test_machines_that_ended_with_their_provider_are_written_off(site: Site) -> None:
+    """Their jobs go on at once on others, and launches that were under way are not repeated."""
+    name = await _ready(site)
+    await _lease(site, name)
+    await site.order(40)
+    site.provider.before_launch = asyncio.CancelledError()
+    await site.tick(10)
+    assert [row.answered_at for row in await site.rows(fleet_launches, "asked_at")][-1] is None
+    site.provider.cloud.terminate(site.names)
+    async with site.house.control_tx() as tx:
+        assert await machines.write_off_machines(tx, site.fleet.id) == [name]
+        assert await machines.write_off_machines(tx, site.fleet.id) == []
+    assert all(row.answered_at is not None for row in await site.rows(fleet_launches))
+    assert await site.status(name) == "gone"
+    site.provider.before_launch = None
+    await site.tick(61)
+    decision = await site.last()
+    assert (decision.waiting, decision.ready, decision.reason) == (41, 0, "wake")
+    async with site.house.control_tx() as tx:
+        await machines.write_off_machines(tx, site.fleet.id)
+        await machines.stop_fleet_scaling(tx, site.fleet)
+
+
+async def test_a_shorter_load_window_empties_the_fleet_sooner(site: Site) -> None:
+    await site.set(replace(SETTINGS, load_window_s=30.0))
+    await _ready(site)
+    for _ in range(9):
+        await site.tick(10)
+    assert site.names == []
 
 
 async def test_work_that_no_machine_of_the_fleet_could_run_launches_nothing(site: Site) -> None:

@@ -32,6 +32,7 @@ def test_good_settings_come_back_unchanged() -> None:
         (replace(GOOD, classes=(replace(SMALL, name=" "),)), "classes: has a class without a name"),
         (replace(GOOD, budget_per_hour=0.1), "budget_per_hour: is 0.1, but 1 workers at 0.4 cost at least 0.4"),
         (replace(GOOD, down_delay_s=-1.0), "down_delay_s: is -1"),
+        (replace(GOOD, load_window_s=5.0), "load_window_s: is 5; allowed: 10 to 3600"),
     ],
 )
 def test_bad_settings_name_the_field_the_value_and_what_is_allowed(settings: ScalingSettings, says: str) -> None:

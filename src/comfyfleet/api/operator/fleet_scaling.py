@@ -1,7 +1,7 @@
 """How a fleet scales: for operators, for the console, and for KEDA's metrics-api trigger."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
@@ -11,9 +11,9 @@ from comfyfleet.api.bodies import Body, View
 from comfyfleet.api.operator.policies import SEE, Acting
 from comfyfleet.api.policy import TheHouse
 from comfyfleet.audit import Action
-from comfyfleet.machines import ScalingReport
-from comfyfleet.scaling import Eagerness, MachineClass, Market, Offer, ScalingSettings
-from comfyfleet.scaling.settings import PRICE_MAX, SECONDS_MAX, SPEED_MAX, SPEED_MIN, WORKERS_MAX
+from comfyfleet.machines import DecisionRow, ListedMachine, ListedState, ScalingReport
+from comfyfleet.scaling import ALERTING_HOLDS, Eagerness, Held, Hold, MachineClass, Market, Offer, ScalingSettings
+from comfyfleet.scaling.settings import PRICE_MAX, SECONDS_MAX, SPEED_MAX, SPEED_MIN, WINDOW_S_MAX, WINDOW_S_MIN, WORKERS_MAX
 
 router = APIRouter(prefix="/fleets")
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
@@ -24,6 +24,7 @@ HISTORY_S_MAX = 30 * 86_400.0
 Workers = Annotated[int, Field(strict=True, ge=0, le=WORKERS_MAX)]
 Seconds = Annotated[float, Field(strict=True, ge=1, le=SECONDS_MAX)]
 Delay = Annotated[float, Field(strict=True, ge=0, le=SECONDS_MAX)]
+Window = Annotated[float, Field(strict=True, ge=WINDOW_S_MIN, le=WINDOW_S_MAX)]
 Price = Annotated[float, Field(strict=True, ge=0, le=PRICE_MAX)]
 Budget = Annotated[float, Field(strict=True, ge=0, le=1e9)]
 Speed = Annotated[float, Field(strict=True, ge=SPEED_MIN, le=SPEED_MAX)]
@@ -58,6 +59,7 @@ class ScalingSettingsBody(Body):
     budget_per_hour: Budget | None = None
     down_delay_s: Delay | None = None
     first_start_s: Seconds = 180.0
+    load_window_s: Window = 900.0
     classes: Annotated[list[MachineClassBody], Field(max_length=50)]
 
     def settings(self) -> ScalingSettings:
@@ -87,12 +89,25 @@ class ScalingSettingsView(View):
     budget_per_hour: float | None
     down_delay_s: float | None
     first_start_s: float
+    load_window_s: float
     classes: list[MachineClassView]
+
+
+class HoldView(View):
+    """Why less was done than the load asks for. `is_alerting`: an operator should look."""
+
+    hold: Hold
+    text: str
+    is_alerting: bool
+
+    @classmethod
+    def of(cls, held: Held) -> Self:
+        return cls(hold=held.hold, text=held.text, is_alerting=held.hold in ALERTING_HOLDS)
 
 
 class FleetScalingView(View):
     """`desired_workers` and what it follows from, as of the last decision. `expected_wait_seconds`: none while
-    something waits and no worker is ready or starting."""
+    something waits and no worker is ready or starting. `start_seconds`: what a start is taken to last."""
 
     fleet: str
     desired_workers: int
@@ -104,8 +119,10 @@ class FleetScalingView(View):
     backlog_seconds: float
     expected_wait_seconds: float | None
     spend_per_hour: float | None
+    start_seconds: float | None
     reason: str
     text: str
+    holds: list[HoldView]
     at: datetime | None
     adapter: str
     settings: ScalingSettingsView
@@ -120,12 +137,35 @@ class DecisionView(View):
     waiting: int
     reason: str
     text: str
+    holds: list[HoldView]
 
 
 class DecisionsView(View):
     """Those that changed something, newest first, at most 500."""
 
     decisions: list[DecisionView]
+
+
+class ListedMachineView(View):
+    """`id` is also its worker's, once that has registered. `start_s`: from launch to first lease."""
+
+    id: str
+    machine_class: str
+    market: Market
+    zone: str
+    state: ListedState
+    leases: int
+    has_worker: bool
+    launched_at: datetime
+    start_s: float | None
+    ended_at: datetime | None
+    end_reason: str | None
+
+
+class FleetMachinesView(View):
+    """Those that run, then those that ended within the last hour; at most 200."""
+
+    machines: list[ListedMachineView]
 
 
 @router.get("/{slug}/{stage}/scaling", dependencies=SEE)
@@ -146,7 +186,16 @@ async def get_scaling_decisions(
     async with house.control_tx(read_only=True) as tx:
         found = await fleet.find_fleet(tx, slug, stage)
         rows = await machines.list_decisions(tx, found.id, since_s=seconds)
-    return DecisionsView(decisions=[DecisionView.model_validate(each) for each in rows])
+    return DecisionsView(decisions=[_decision(each) for each in rows])
+
+
+@router.get("/{slug}/{stage}/machines", dependencies=SEE)
+async def get_fleet_machines(slug: Slug, stage: Stage, house: TheHouse) -> FleetMachinesView:
+    """The machines that were launched for the fleet. Workers that were started by hand are none of them."""
+    async with house.control_tx(read_only=True) as tx:
+        found = await fleet.find_fleet(tx, slug, stage)
+        listed = await machines.list_fleet_machines(tx, found.id)
+    return FleetMachinesView(machines=[_machine(each) for each in listed])
 
 
 @router.put("/{slug}/{stage}/scaling")
@@ -183,6 +232,36 @@ def _class(body: MachineClassBody) -> MachineClass:
     return scaling.MachineClass(body.name, body.speed, body.memory_gb, offers, tuple(body.zones))
 
 
+def _decision(row: DecisionRow) -> DecisionView:
+    return DecisionView(
+        decided_at=row.decided_at,
+        desired=row.desired,
+        ready=row.ready,
+        starting=row.starting,
+        draining=row.draining,
+        waiting=row.waiting,
+        reason=row.reason,
+        text=row.text,
+        holds=[HoldView.of(each) for each in row.held],
+    )
+
+
+def _machine(listed: ListedMachine) -> ListedMachineView:
+    return ListedMachineView(
+        id=listed.machine_id,
+        machine_class=listed.machine_class,
+        market=listed.market,
+        zone=listed.zone,
+        state=listed.state,
+        leases=listed.leases,
+        has_worker=listed.has_worker,
+        launched_at=listed.launched_at,
+        start_s=listed.start_s,
+        ended_at=listed.ended_at,
+        end_reason=listed.end_reason,
+    )
+
+
 def _view(report: ScalingReport) -> FleetScalingView:
     return FleetScalingView(
         fleet=report.fleet,
@@ -195,8 +274,10 @@ def _view(report: ScalingReport) -> FleetScalingView:
         backlog_seconds=report.backlog_seconds,
         expected_wait_seconds=report.expected_wait_seconds,
         spend_per_hour=report.spend_per_hour,
+        start_seconds=report.start_s,
         reason=report.reason,
         text=report.text,
+        holds=[HoldView.of(each) for each in report.held],
         at=report.at,
         adapter=report.scaling.adapter,
         settings=ScalingSettingsView.model_validate(report.scaling.settings),

@@ -6,13 +6,14 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import Field, StrictBool
 
-from comfyfleet import audit, fleet, workflows
+from comfyfleet import audit, fleet, machines, workflows
 from comfyfleet.api.bodies import Body, View
 from comfyfleet.api.operator.policies import SEE, Acting, Pages, WorkflowSlug
 from comfyfleet.api.operator.views import AssignmentView
 from comfyfleet.api.policy import TheHouse
 from comfyfleet.audit import Action
-from comfyfleet.fleet import FleetDetail, WorkerStatus
+from comfyfleet.db import ControlTx
+from comfyfleet.fleet import WorkerStatus
 from comfyfleet.kernel.ids import FleetId
 
 router = APIRouter(prefix="/fleets")
@@ -35,8 +36,10 @@ class FleetPage(View):
 
 
 class FleetDetailView(FleetView):
-    """`workers`: how many it has in each state."""
+    """`workers`: how many it has in each state. `scales_by`: who provides its machines; none: it does not scale with
+    its queue."""
 
+    scales_by: str | None
     assignments: list[AssignmentView]
     workers: dict[WorkerStatus, int]
 
@@ -89,7 +92,7 @@ async def create_fleet(body: NewFleetBody, house: TheHouse, actor: Acting) -> Fl
 async def get_fleet(fleet_id: FleetId, house: TheHouse) -> FleetDetailView:
     """One fleet, with what it may run and how many workers it has."""
     async with house.control_tx(read_only=True) as tx:
-        return _detail(await fleet.show_fleet(tx, fleet_id))
+        return await _detail(tx, fleet_id)
 
 
 @router.put("/{fleet_id}/workflows/{slug}")
@@ -101,7 +104,7 @@ async def assign_workflow(
         found = await fleet.get_fleet(tx, fleet_id)
         workflow = await workflows.find_workflow(tx, slug)
         await fleet.assign_workflow(tx, fleet_id, workflow.id, is_active=body.is_active)
-        detail = _detail(await fleet.show_fleet(tx, fleet_id))
+        detail = await _detail(tx, fleet_id)
         verb = "assign" if body.is_active else "unassign"
         action = Action(f"fleet.{verb}", f"{found.slug}/{found.stage}", {"workflow": slug})
         await audit.record_action(tx, actor, action, signer=house.chain)
@@ -119,7 +122,7 @@ async def set_scaling(fleet_id: FleetId, body: ScalingBody, house: TheHouse, act
         detail = {"scales_from_zero": body.scales_from_zero}
         action = Action("fleet.scaling", f"{found.slug}/{found.stage}", detail)
         await audit.record_action(tx, actor, action, signer=house.chain)
-        shown = _detail(await fleet.show_fleet(tx, fleet_id))
+        shown = await _detail(tx, fleet_id)
     house.desk.assignments_changed()
     return shown
 
@@ -132,7 +135,10 @@ async def get_start_command(fleet_id: FleetId, house: TheHouse) -> StartCommandV
     return StartCommandView(command=fleet.start_command(found, control_plane_url=house.links.public_url))
 
 
-def _detail(found: FleetDetail) -> FleetDetailView:
+async def _detail(tx: ControlTx, fleet_id: FleetId) -> FleetDetailView:
+    found = await fleet.show_fleet(tx, fleet_id)
+    scaling = await machines.find_fleet_scaling(tx, fleet_id)
     shown = FleetView.model_validate(found.fleet).model_dump()
     assignments = [AssignmentView.model_validate(each) for each in found.assignments]
-    return FleetDetailView(**shown, assignments=assignments, workers=found.workers)
+    by = scaling.adapter if scaling is not None else None
+    return FleetDetailView(**shown, scales_by=by, assignments=assignments, workers=found.workers)

@@ -24,7 +24,7 @@ from comfyfleet.audit import RecordedEvent, recent_block_events
 from comfyfleet.desk.live import KEPT_S, LiveEvent
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import DatabaseUnavailable
-from comfyfleet.live import ACTIONS, PEOPLE
+from comfyfleet.live import ACTIONS, PEOPLE, SCALING
 from comfyfleet.tenants import Caller, Scope
 
 router = APIRouter()
@@ -33,7 +33,7 @@ EVERY_S = 1.0
 OVERVIEW_EVERY = 2  # events
 CHECK_EVERY = 3  # events: a revoked key must not go on listening
 STARTED = time.monotonic()
-NOTICES = {ACTIONS: "actions", PEOPLE: "tenants"}
+NOTICES = {ACTIONS: "actions", PEOPLE: "tenants", SCALING: "scaling"}
 
 
 class ServerStatus(BaseModel):
@@ -53,8 +53,8 @@ async def live(
     """Once a second: `status` of the server; `worker` events, as running jobs report them to this replica; `block`
     events, as workers are kept from workflows; `fleet`, where something changed: leases that were given or ended and
     workers in another state, at whichever replica, in the form of the timeline; `actions`, when operators did
-    something, and `tenants`, when tenants' users or wallets changed: a page looks again then. Every other second
-    `overview`. Ends when the server stops or the credential does."""
+    something, `tenants`, when tenants' users or wallets changed, and `scaling`, when a fleet that scales was looked at:
+    a page looks again then. Every other second `overview`. Ends when the server stops or the credential does."""
     stopping: Stopping = request.app.state.stopping
     readings: Readings = request.app.state.readings
     watch: FleetWatch = request.app.state.fleet_watch

@@ -3,6 +3,7 @@
 from typing import Any
 
 from comfyfleet.db import ControlTx
+from comfyfleet.db.dialect import now
 from comfyfleet.fleet.inventory import sql
 from comfyfleet.kernel.ids import FleetId
 
@@ -21,12 +22,18 @@ async def keep_inventory(tx: ControlTx, worker: Any) -> None:
         return
     kept = sql.keep(
         worker.fleet_id,
-        _kind(worker),
+        _kind(worker.capability_digest, worker.providers),
         capability_digest=worker.capability_digest,
         providers=worker.providers,
         seen_at=worker.last_seen_at,
     )
     await tx.run(kept)
+
+
+async def note_kind(tx: ControlTx, fleet_id: FleetId, *, capability_digest: str | None, providers: list[str]) -> None:
+    """A kind of machine that the fleet has from now on. Idempotent."""
+    kind = _kind(capability_digest, providers)
+    await tx.run(sql.keep(fleet_id, kind, capability_digest=capability_digest, providers=providers, seen_at=now()))
 
 
 async def drop_outdated(tx: ControlTx, fleet_id: FleetId) -> None:
@@ -35,8 +42,8 @@ async def drop_outdated(tx: ControlTx, fleet_id: FleetId) -> None:
 
 
 def order_of(worker: Any) -> tuple[str, str]:
-    return str(worker.fleet_id), _kind(worker)
+    return str(worker.fleet_id), _kind(worker.capability_digest, worker.providers)
 
 
-def _kind(worker: Any) -> str:
-    return f"{worker.capability_digest or 'unknown'} {','.join(sorted(worker.providers))}"
+def _kind(capability_digest: str | None, providers: list[str]) -> str:
+    return f"{capability_digest or 'unknown'} {','.join(sorted(providers))}"

@@ -1,6 +1,7 @@
 """Statements over what fleets have."""
 
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
@@ -13,7 +14,12 @@ i = fleet_inventories
 
 
 def keep(
-    fleet_id: FleetId, kind: str, *, capability_digest: str | None, providers: list[str], seen_at: datetime
+    fleet_id: FleetId,
+    kind: str,
+    *,
+    capability_digest: str | None,
+    providers: list[str],
+    seen_at: datetime | sa.ColumnElement[Any],
 ) -> sa.Insert:
     values = {
         "fleet_id": fleet_id,

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ HOST = "127.0.0.1"
 STARTS_WITHIN_S = 30.0
 # After SIGTERM: a drained worker has nothing to finish.
 ENDS_WITHIN_S = 15.0
+KILLED_WITHIN_S = 2.0
+LOOK_EVERY_S = 0.05
 
 
 class LocalSettings(msgspec.Struct, forbid_unknown_fields=True):
@@ -85,6 +87,10 @@ class LocalMachines:
     async def terminate(self, ids: Sequence[str]) -> None:
         await asyncio.to_thread(self._terminate, ids)
 
+    async def end_all(self, within_s: Sequence[float]) -> None:
+        """Ends every machine: one SIGTERM for each of the patiences, then SIGKILL. Their files go with them."""
+        await asyncio.to_thread(self._end_all, within_s)
+
     # ── in a thread ──
 
     @property
@@ -93,10 +99,7 @@ class LocalMachines:
 
     def _describe(self) -> list[CloudMachine]:
         found = []
-        for path in sorted(self._folder.glob("*.json")) if self._folder.exists() else []:
-            note = _read(path)
-            if note is None:
-                continue
+        for path, note in self._notes():
             if not _runs(note) and (note.pid is not None or time.time() - note.launched_at_s > STARTS_WITHIN_S):
                 self._forget(path)
                 continue
@@ -176,6 +179,25 @@ class LocalMachines:
                 note.ended_at_s = time.time()
                 _write(path, note)
             _send(note, signal.SIGTERM)
+
+    def _end_all(self, within_s: Sequence[float]) -> None:
+        for patience_s in within_s:
+            self._terminate([each.id for each in self._describe()])
+            until = time.monotonic() + patience_s
+            while self._describe() and time.monotonic() < until:
+                time.sleep(LOOK_EVERY_S)
+        for path, note in self._notes():
+            _send(note, signal.SIGKILL)
+            until = time.monotonic() + KILLED_WITHIN_S
+            while _runs(note) and time.monotonic() < until:
+                time.sleep(LOOK_EVERY_S)
+            self._forget(path)
+
+    def _notes(self) -> Iterator[tuple[Path, _Note]]:
+        for path in sorted(self._folder.glob("*.json")) if self._folder.exists() else []:
+            note = _read(path)
+            if note is not None:
+                yield path, note
 
     def _forget(self, path: Path) -> None:
         path.unlink(missing_ok=True)

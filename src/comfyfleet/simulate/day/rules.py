@@ -21,7 +21,6 @@ from comfyfleet.scaling import (
     learn_start_times,
 )
 from comfyfleet.scaling.demand import Fleet
-from comfyfleet.scaling.learn import LONG_S
 from comfyfleet.scaling.placement import LaunchLimits, place_launches
 
 
@@ -79,7 +78,7 @@ class OurRule:
         return decision
 
     def _decide(self, ground: Ground) -> ScalingDecision:
-        short, long = arriving_rates(self._arrived, ground.now_s)
+        short, long = arriving_rates(self._arrived, ground.now_s, window_s=self.settings.load_window_s)
         inputs = ScalingInputs(
             at_s=ground.now_s,
             machines=ground.machines(),
@@ -103,7 +102,7 @@ class OurRule:
     def _note_arrivals(self, ground: Ground) -> None:
         self._arrived.append(Arrived(ground.now_s, ground.arrived_gpu_s - self._seen_gpu_s))
         self._seen_gpu_s = ground.arrived_gpu_s
-        while self._arrived[0].at_s <= ground.now_s - LONG_S:
+        while self._arrived[0].at_s <= ground.now_s - self.settings.load_window_s:
             self._arrived.popleft()
 
 

@@ -6,7 +6,11 @@ AND ai_job_dispatches.status = 'leased') AS leases, (SELECT min(dispatch_attempt
 FROM dispatch_attempts
 WHERE dispatch_attempts.worker_id = comfyui_workers.id) AS first_lease_at, (SELECT max(dispatch_attempts.granted_at) AS max_1
 FROM dispatch_attempts
-WHERE dispatch_attempts.worker_id = comfyui_workers.id) AS last_lease_at, lanes.structure_hash
+WHERE dispatch_attempts.worker_id = comfyui_workers.id) AS last_lease_at, lanes.structure_hash, EXISTS (SELECT *
+FROM fleet_machines
+WHERE fleet_machines.fleet_id = comfyui_workers.fleet_id
+AND fleet_machines.machine_id = comfyui_workers.worker_id
+AND fleet_machines.ended_at > comfyui_workers.last_seen_at) AS ended_with_machine
 FROM comfyui_workers
 LEFT OUTER
 JOIN ai_job_dispatches ON ai_job_dispatches.id = (SELECT dispatch_attempts.dispatch_id
