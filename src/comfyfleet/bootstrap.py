@@ -39,7 +39,7 @@ from comfyfleet.tenants.credentials import LinkSigner, create_key
 from comfyfleet.tenants.model import SCOPES
 from comfyfleet.traces.control_plane import ControlPlaneSpans
 from comfyfleet.traces.open import open_traces
-from comfyfleet.upkeep import Elsewhere, Upkeep, UpkeepRules, apply_settlements, loops_of, own_loops
+from comfyfleet.upkeep import Elsewhere, Upkeep, UpkeepRules, apply_settlements, loops_of, own_loops, scale_fleets
 
 OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
@@ -50,6 +50,8 @@ DESK_CONNECTIONS = 8
 # Twice what `desk.presence` lags behind: a live worker is never taken for a silent one.
 NAME_HELD_S_MIN = 10.0
 DAY_S = 86_400.0
+# Of `up --autoscale`: somebody looks on.
+SHOW_SCALING_EVERY_S = 2.0
 # Read and written by its owner only.
 PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 DURABLE = ("fsync", "synchronous_commit")
@@ -211,6 +213,7 @@ def build_upkeep(house: House, settings: Settings) -> Upkeep | Elsewhere:
         webhook_networks=tuple(settings.webhook_networks),
         mirror=settings.runs_mirror,
         cloudwatch_region=settings.region() if settings.publish_cloudwatch else None,
+        scaling_every_s=SHOW_SCALING_EVERY_S if settings.autoscale else scale_fleets.EVERY_S,
     )
     upkeep = Upkeep(loops_of(house, rules=rules), facts=house.facts)
     house.desk.on_finished = partial(upkeep.wake, apply_settlements.NAME)

@@ -8,6 +8,7 @@ import base64
 import binascii
 import os
 import re
+import sys
 import tomllib
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -273,6 +274,12 @@ class Settings(BaseSettings):
         None, description="A ComfyUI that `comfyfleet up` uses instead, such as `http://127.0.0.1:8188`."
     )
 
+    autoscale: bool = Field(
+        False,
+        description="`comfyfleet up` runs no worker of its own: the demo's fleet scales from zero to three workers "
+        "with its queue, each a process with a built-in engine. For trying out how fleets scale; Linux only.",
+    )
+
     metrics_port: int | None = Field(
         None,
         ge=0,
@@ -394,8 +401,23 @@ class Settings(BaseSettings):
             raise ValueError("\n".join(problems))
         return self
 
-    def _contradictions(self) -> list[str]:
+    def _unfit_for_autoscale(self) -> list[str]:
+        """Its machines run the built-in engine, each on a port of its own, and end with this process."""
         problems = []
+        if self.comfyui is not None:
+            problems.append("autoscale: starts machines with the built-in engine; leave out comfyui, or autoscale")
+        if not self.engine:
+            problems.append("autoscale: starts machines with the built-in engine, but engine is off; turn it on")
+        if self.engine_port:
+            problems.append("autoscale: each machine takes a free port for its engine; leave out engine_port")
+        if not self.upkeep:
+            problems.append("autoscale: fleets are scaled by the upkeep loops, but upkeep is off; turn it on")
+        if sys.platform != "linux":
+            problems.append(f"autoscale: needs Linux, and this is {sys.platform}; start without it")
+        return problems
+
+    def _contradictions(self) -> list[str]:
+        problems = self._unfit_for_autoscale() if self.autoscale else []
         if self.storage == "s3" and not self.s3_bucket:
             problems.append("s3_bucket: is needed when storage is 's3'")
         if self.storage == "local" and self.s3_bucket:

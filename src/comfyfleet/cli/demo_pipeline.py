@@ -91,7 +91,7 @@ def _missing(client: Client, slug: str, offered: Mapping[str, Effect]) -> str | 
     for each in needed:
         if each not in offered:
             lacking.append(f"{each} ({why_not_offered(KNOWN[each])})" if each in KNOWN else each)
-        elif reason := offered[each].unavailable_because or offered[each].waits_because:
+        elif reason := offered[each].why_not_now:
             lacking.append(f"{each} ({reason})")
     if lacking:
         return f"{slug} lacks {', '.join(lacking)}"

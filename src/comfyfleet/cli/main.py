@@ -38,11 +38,23 @@ def up(
         int | None, typer.Option(help="Port of the built-in engine; a free one if not said.")
     ] = None,
     engine: Annotated[bool | None, typer.Option("--engine/--no-engine", help="Off: the control plane alone.")] = None,
+    autoscale: Annotated[
+        bool | None,
+        typer.Option("--autoscale", help="No fixed worker: the demo's fleet scales from zero to three with its queue."),
+    ] = None,
 ) -> None:
     """Start everything on embedded defaults, set up on the first start."""
     from comfyfleet.cli.up import run_embedded  # the web stack loads only where it runs
 
-    run_embedded(host=host, port=port, home=home, comfyui=comfyui, engine_port=engine_port, engine=engine)
+    run_embedded(
+        host=host,
+        port=port,
+        home=home,
+        comfyui=comfyui,
+        engine_port=engine_port,
+        engine=engine,
+        autoscale=autoscale,
+    )
 
 
 @app.command("serve")

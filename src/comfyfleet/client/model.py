@@ -83,7 +83,8 @@ class EffectProperty:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """`unavailable_because`: why no order of it is taken now. `waits_because`: why its job does not start soon."""
+    """`unavailable_because`: why no order of it is taken now. `waits_because`: why its job does not start soon;
+    `starts_worker`: a machine is started for it."""
 
     id: str
     slug: str
@@ -96,6 +97,12 @@ class Effect:
     preview_url: str | None = field(default=None, repr=False)
     preview_mime_type: str | None = None
     waits_because: str | None = None
+    starts_worker: bool = False
+
+    @property
+    def why_not_now(self) -> str | None:
+        """Why it is no use to order it now; None: it can be run, if need be on a machine that starts first."""
+        return self.unavailable_because or (None if self.starts_worker else self.waits_because)
 
     @property
     def primary_input(self) -> EffectProperty | None:

@@ -72,7 +72,7 @@ def plan_of(wanted: Sequence[DemoEffect], offered: Mapping[str, Effect], *, can_
         offer = offered.get(each.slug)
         if offer is None and (each.slug in expected or named):
             left_out.append(LeftOut(each.slug, why_not_offered(each)))
-        elif offer is not None and (reason := offer.unavailable_because or offer.waits_because):
+        elif offer is not None and (reason := offer.why_not_now):
             left_out.append(LeftOut(each.slug, reason))
         elif offer is not None and each.sample is not None and not can_draw:
             left_out.append(LeftOut(each.slug, NO_SAMPLES))

@@ -27,7 +27,7 @@ class OfferView(View):
     """`credits_cost`: tokens a job. `estimated_seconds`: what its last job took, or is expected to take.
 
     `unavailable_because`: why no order of it is taken now. `waits_because`: an order is taken, and why its job does not
-    start soon. `preview_url` works for some minutes.
+    start soon; `starts_worker`: a machine is started for it. `preview_url` works for some minutes.
     """
 
     id: EffectId
@@ -38,6 +38,7 @@ class OfferView(View):
     estimated_seconds: float
     unavailable_because: str | None
     waits_because: str | None
+    starts_worker: bool
     preview_url: str | None
     preview_mime_type: str | None
     properties: list[OpenPropertyView]
@@ -58,6 +59,7 @@ class OfferView(View):
             estimated_seconds=offer.estimate_s,
             unavailable_because=found.unavailable_because,
             waits_because=found.waits_because,
+            starts_worker=found.starts_worker,
             preview_url=signed.url if signed else None,
             preview_mime_type=preview.media_type if preview else None,
             properties=[_open_property(each) for each in offer.properties],

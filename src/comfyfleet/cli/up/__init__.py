@@ -30,16 +30,19 @@ from comfyfleet.bootstrap import (
 from comfyfleet.cli.acting import os_user
 from comfyfleet.cli.database import upgrade_databases
 from comfyfleet.cli.serve import listen, said
+from comfyfleet.cli.up.autoscale import DemoScaling
 from comfyfleet.cli.up.doors import open_doors
+from comfyfleet.cli.up.engine import INSTALL, engine_is_installed
 from comfyfleet.cli.up.first_start import Furnished, furnish, furnish_effects
 from comfyfleet.cli.up.greet import forget_links, greet, tell_demo
-from comfyfleet.cli.up.neighbours import Neighbours
+from comfyfleet.cli.up.neighbours import WORKER_ID, Neighbours
 from comfyfleet.cli.up.stocking import Asked, ask_server
 from comfyfleet.house import House
 from comfyfleet.kernel.errors import SchemaTrouble
 from comfyfleet.kernel.secret import Secret
 from comfyfleet.settings import Settings, SettingsError, load_settings
 from comfyfleet.traces.control_plane import ControlPlaneSpans
+from comfyfleet.upkeep.loop import Upkeep
 
 # Nothing for others, in a home that they may look into: files of users are made by the engine and the worker, too.
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -49,6 +52,8 @@ def run_embedded(**given: object) -> None:
     settings = load_settings(**said(given))
     if settings.mode != "embedded":
         raise SettingsError(["mode: `comfyfleet up` is for trying out; in production use `comfyfleet serve`"])
+    if settings.autoscale and not engine_is_installed():
+        raise SettingsError([f"autoscale: starts the built-in engine, which is not installed; install it: {INSTALL}"])
     configure_logs(settings.log_format, settings.log_level)
     os.umask(OTHERS)
     protect_process()
@@ -79,7 +84,15 @@ async def _serve(
         furnished = await furnish(house, settings.home) if neighbours.are_wanted else None
         comfyui = await neighbours.comfyui()
         asked = await _stock(house, settings, furnished, comfyui)
-        app = build_app(house, build_options(settings), upkeep=build_upkeep(house, settings))
+        upkeep = build_upkeep(house, settings)
+        scaling = DemoScaling(house, settings, WORKER_ID)
+        if not settings.autoscale:
+            await scaling.turn_off()
+        elif isinstance(upkeep, Upkeep):
+            neighbours.follow_scaling(scaling, upkeep)
+            if furnished is not None and comfyui is not None:
+                await scaling.turn_on(furnished, comfyui)
+        app = build_app(house, build_options(settings), upkeep=upkeep)
         demo = furnished is not None and furnished.demo_key is not None
         metrics = open_metrics(house, settings)
         doors = await open_doors(house, app.state.passes, os_user(), demo=demo)

@@ -14,6 +14,7 @@ HOST = "127.0.0.1"
 ANNOUNCEMENT = re.compile(r"^Engine on (http://[^\s,]+:(\d+)),")
 ANNOUNCED_WITHIN_S = 20.0
 STOPS_WITHIN_S = 3.0
+INSTALL = "pip install 'comfyfleet[engine]'"
 
 
 class EngineChild:

@@ -7,7 +7,7 @@ from comfyfleet.bootstrap import OPERATOR_KEY_FILE, write_private_file
 from comfyfleet.cli.serve import facts_of, log_listening, panel, shown_address
 from comfyfleet.cli.shown_once import on_terminal, show_command
 from comfyfleet.cli.up.doors import Doors
-from comfyfleet.cli.up.engine import engine_is_installed
+from comfyfleet.cli.up.engine import INSTALL, engine_is_installed
 from comfyfleet.cli.up.first_start import Furnished
 from comfyfleet.cli.up.stocking import Asked
 from comfyfleet.demo.choose import Choice
@@ -19,7 +19,6 @@ from comfyfleet.settings import Settings
 LINKS_FILE = "login.links"
 DEMO_PASSWORD_FILE = "demo.password"  # noqa: S105 the name of a file
 
-INSTALL = "pip install 'comfyfleet[engine]'"
 NO_ENGINE = "not installed"
 MISSING = f"""The built-in engine is not installed, so no job can run here yet. Either
   install it and start again:   {INSTALL}
@@ -39,6 +38,8 @@ def greet(
     facts = facts_of(settings)
     if settings.comfyui is not None:
         facts.add_row("[dim]ComfyUI[/]", settings.comfyui)
+    elif settings.autoscale:
+        facts.add_row("[dim]workers[/]", "none yet: the fleet scales with its queue; see Fleets, Demo in the console")
     elif settings.engine:
         facts.add_row(
             "[dim]engine[/]",

@@ -1,5 +1,8 @@
 """Who lives beside the control plane of `up`: the engine or somebody's ComfyUI, a worker on it, and at first a
-painter of previews. They leave in that order's reverse, while the control plane is still there for them."""
+painter of previews. They leave in that order's reverse, while the control plane is still there for them.
+
+With --autoscale the engine stays until the previews are drawn, and the fleet's machines take the worker's place.
+"""
 
 import asyncio
 import contextlib
@@ -9,6 +12,7 @@ import structlog
 
 from comfyfleet.bootstrap import address_of
 from comfyfleet.cli.acting import os_user
+from comfyfleet.cli.up.autoscale import DemoScaling
 from comfyfleet.cli.up.child import Child
 from comfyfleet.cli.up.engine import EngineChild, engine_of
 from comfyfleet.cli.up.first_start import Furnished
@@ -18,6 +22,8 @@ from comfyfleet.demo.previews import draw_previews
 from comfyfleet.demo.seed import FLEET, STAGE
 from comfyfleet.house import House
 from comfyfleet.settings import Settings
+from comfyfleet.upkeep import scale_fleets
+from comfyfleet.upkeep.loop import Upkeep
 
 WORKER_ID = "up"
 # The first is for what it runs now; at the second it gives everything back at once.
@@ -33,6 +39,8 @@ class Neighbours:
         self._worker: Child | None = None
         self._painting: asyncio.Task[None] | None = None
         self._late: asyncio.Task[None] | None = None
+        self._scaling: DemoScaling | None = None
+        self._upkeep: Upkeep | None = None
 
     @property
     def are_wanted(self) -> bool:
@@ -50,6 +58,10 @@ class Neighbours:
             return self._settings.comfyui
         return await self._engine.url() if self._engine is not None else None
 
+    def follow_scaling(self, scaling: DemoScaling, upkeep: Upkeep) -> None:
+        """The fleet's machines end with the other neighbours; no others are launched from then on."""
+        self._scaling, self._upkeep = scaling, upkeep
+
     def move_in(self, house: House, furnished: Furnished, comfyui: str | None, asked: Asked) -> None:
         """When the control plane listens. `asked`: what the server said of its nodes. An engine that is slow to start
         gets its worker when it is there."""
@@ -63,14 +75,21 @@ class Neighbours:
     async def _move_in_late(self, house: House, furnished: Furnished, engine: EngineChild, asked: Asked) -> None:
         url = await engine.url_at_last()
         log.info("engine.started_late", url=url)
+        if self._scaling is not None:
+            await self._scaling.turn_on(furnished, url)
         self._move_in(house, furnished, url, asked)
 
     def _move_in(self, house: House, furnished: Furnished, comfyui: str, asked: Asked) -> None:
-        self._worker = Child("worker", lambda: self._worker_arguments(furnished, comfyui))
-        self._worker.start()
+        if self._scaling is None:
+            self._worker = Child("worker", lambda: self._worker_arguments(furnished, comfyui))
+            self._worker.start()
+        self._painting = asyncio.create_task(self._paint(house, furnished, comfyui, asked), name="stock-and-paint")
+
+    async def _paint(self, house: House, furnished: Furnished, comfyui: str, asked: Asked) -> None:
         if furnished.demo_key is not None:
-            demo = _stock_and_paint(house, self._settings.home, comfyui, asked)
-            self._painting = asyncio.create_task(demo, name="stock-and-paint")
+            await _stock_and_paint(house, self._settings.home, comfyui, asked)
+        if self._scaling is not None and self._engine is not None:
+            await self._engine.stop()  # each machine has one of its own
 
     async def leave(self) -> None:
         for task in (self._late, self._painting):
@@ -78,6 +97,9 @@ class Neighbours:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
+        if self._scaling is not None and self._upkeep is not None:
+            await self._upkeep.stop_loop(scale_fleets.NAME)
+            await self._scaling.end_machines()
         if self._worker is not None:
             await self._worker.stop(WORKER_STOPS_WITHIN_S)
         if self._engine is not None:

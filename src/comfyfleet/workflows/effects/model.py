@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from comfyfleet.fleet.able.model import Availability
+from comfyfleet.fleet.able.model import Availability, Presence
 from comfyfleet.kernel.ids import EffectId, WorkflowId
 from comfyfleet.workflows.effects.fit import find_misfit, open_properties
 from comfyfleet.workflows.model import Version, Workflow
@@ -124,6 +124,11 @@ class ListedOffer:
         if self.unavailable_because is not None:
             return None
         return self.availability.waits or self.availability.problem
+
+    @property
+    def starts_worker(self) -> bool:
+        """An order is taken, and a machine is started for its job: none that could run it is there."""
+        return self.unavailable_because is None and self.availability.best is Presence.STARTABLE
 
     @property
     def lacks(self) -> str | None:
