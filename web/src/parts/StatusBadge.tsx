@@ -2,6 +2,7 @@ import { Badge } from "@mantine/core";
 
 const COLORS: Record<string, string> = {
   draft: "gray", queued: "gray", delayed: "gray", pending: "gray", uploaded: "gray", invited: "gray",
+  starting: "blue", ending: "orange", orphaned: "red", ended: "gray",
   leased: "blue", processing: "blue", running: "blue",
   completed: "green", delivered: "green", approved: "green", active: "green", ready: "green", published: "green",
   waiting_for_approval: "orange", paused: "orange", draining: "orange", degraded: "orange", retrying: "orange",

@@ -11,6 +11,7 @@ import { NotYet } from "@/parts/NotYet";
 import { Panel } from "../parts/Panel";
 import { useAllWorkflows } from "../parts/choices";
 import { useFresh, useRead } from "../parts/reading";
+import { NotScaling, ScalingPanel } from "./scaling/ScalingPanel";
 
 export function FleetPage() {
   const { fleetId = "" } = useParams({ strict: false });
@@ -44,18 +45,19 @@ function Fleet({ fleet }: { fleet: FleetDetailView }) {
   const counts = Object.entries(fleet.workers).filter(([, count]) => count > 0);
   return (
     <Stack gap="lg">
-      {counts.length === 0 && <Alert color="orange" variant="light">No worker has registered with this fleet yet.</Alert>}
+      {counts.length === 0 && !fleet.scales_by && <Alert color="orange" variant="light">No worker has registered with this fleet yet.</Alert>}
       {counts.length > 0 && <Group gap="xs">{counts.map(([status, count]) => <Group key={status} gap={6}><StatusBadge status={status} /><Text className="numbers">{count}</Text></Group>)}</Group>}
+      {fleet.scales_by && <ScalingPanel fleet={fleet} />}
       <Panel title="What its workers may run" side={<Assign fleet={fleet} />}>
         <Listing label="Assignments" columns={columns} rows={fleet.assignments} keyOf={(row) => row.workflow} empty={<Text size="sm" className="quiet">Nothing yet: its workers get no work.</Text>} />
       </Panel>
-      <Scaling fleet={fleet} />
+      {!fleet.scales_by && <><FromZero fleet={fleet} /><NotScaling fleet={fleet} /></>}
       <Panel title="Start a worker" text="On the machine with the ComfyUI.">{command.data ? <CopyLine value={command.data.command} label="Copy the command" /> : <NotYet of={command} h={48} />}</Panel>
     </Stack>
   );
 }
 
-function Scaling({ fleet }: { fleet: FleetDetailView }) {
+function FromZero({ fleet }: { fleet: FleetDetailView }) {
   const set = (scales_from_zero: boolean) => () => adminSetScaling({ path: { fleet_id: fleet.id }, body: { scales_from_zero }, throwOnError: true });
   const on = fleet.scales_from_zero;
   return (
