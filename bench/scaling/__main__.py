@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench.report import Report
+from bench.scaling.live import measure_ask
 from bench.scaling.scale import FULL, QUICK, Scale
 from bench.scaling.targets import TARGETS
 from comfyfleet.simulate.day.figures import DayFigures
@@ -16,7 +17,7 @@ from comfyfleet.simulate.day.rules import RULES
 from comfyfleet.simulate.day.run import Day
 
 OURS, SEED, KEDA = "comfyfleet", "target-tracking", "keda"
-FIGURES = ("consumer", "sparse", "storm", "day")
+FIGURES = ("consumer", "sparse", "storm", "day", "ask")
 
 
 def arguments() -> argparse.Namespace:
@@ -107,13 +108,15 @@ def main() -> None:
         "sparse": measure_sparse,
         "storm": measure_storm,
         "day": measure_day,
+        "ask": measure_ask,
     }
     with Progress(console=Console(stderr=True)) as progress:
         for name in given.only.split(","):
             measures[name](scale, report, progress)
     report.notes.append(
         f"medians of {len(scale.seeds)} seeds, virtual time; sim_jobs_s on {scale.day_hours:g} hours of the day at"
-        f" {scale.day_scale:g} of its size; ask_s needs a live server and is not measured here"
+        f" {scale.day_scale:g} of its size; ask_s is the median of {scale.asks} orders at random times on a live"
+        " server with PostgreSQL"
     )
     if given.json:
         print(report.as_json())

@@ -10,7 +10,8 @@ class Scale:
     day_scale: float  # of 10,000 GPUs
     day_hours: float
     day_seeds: tuple[int, ...]
+    asks: int  # orders into an empty fleet of a live server
 
 
-FULL = Scale("full", (1, 2, 3, 4, 5), 0.05, 24.0, (1, 2, 3, 4, 5))
-QUICK = Scale("quick", (1, 2, 3, 4, 5), 0.05, 3.0, (1, 2, 3, 4, 5))
+FULL = Scale("full", (1, 2, 3, 4, 5), 0.05, 24.0, (1, 2, 3, 4, 5), 9)
+QUICK = Scale("quick", (1, 2, 3, 4, 5), 0.05, 3.0, (1, 2, 3, 4, 5), 5)
