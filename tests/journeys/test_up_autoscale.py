@@ -53,7 +53,7 @@ def running(server: ServerProcess) -> list[str]:
 
 
 def test_a_fleet_goes_from_zero_to_three_and_back_and_survives_being_killed(tmp_path: Path) -> None:
-    with server_process(tmp_path, "--autoscale") as server:
+    with server_process(tmp_path, "--autoscale", MAX_ACTIVE_JOBS_PER_USER="50") as server:
         assert get(server, "/api/admin/workers")["workers"] == []
         server.command("fleets", "scale", FLEET, "--down-delay", "3", "--load-window", "10")
         jobs = order(server, 8)
