@@ -73,7 +73,7 @@ function Scaling({ fleet, found, decisions }: { fleet: FleetDetailView; found: F
         }} />
         <Text size="sm">
           {asSentence(reasonText(found.reason))} {quiet.map((each) => `${holdText(each.hold)}: ${each.text}.`).join(" ")}{" "}
-          {found.at && <span className="quiet">Decided <Ago at={found.at} />.</span>}
+          {found.at && <span className="quiet">Decided at <time dateTime={found.at}>{new Date(found.at).toLocaleTimeString("en-GB")}</time>.</span>}
         </Text>
         {decisions && found.at && <ScalingChart decisions={decisions} now={new Date(found.at).getTime()} span={Number(span) * 1000} />}
       </Stack>
