@@ -13,7 +13,15 @@ from comfyfleet.api.policy import TheHouse
 from comfyfleet.audit import Action
 from comfyfleet.machines import DecisionRow, ListedMachine, ListedState, ScalingReport
 from comfyfleet.scaling import ALERTING_HOLDS, Eagerness, Held, Hold, MachineClass, Market, Offer, ScalingSettings
-from comfyfleet.scaling.settings import PRICE_MAX, SECONDS_MAX, SPEED_MAX, SPEED_MIN, WINDOW_S_MAX, WINDOW_S_MIN, WORKERS_MAX
+from comfyfleet.scaling.settings import (
+    PRICE_MAX,
+    SECONDS_MAX,
+    SPEED_MAX,
+    SPEED_MIN,
+    WINDOW_S_MAX,
+    WINDOW_S_MIN,
+    WORKERS_MAX,
+)
 
 router = APIRouter(prefix="/fleets")
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"

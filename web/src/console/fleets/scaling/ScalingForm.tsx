@@ -23,7 +23,7 @@ export function ScalingForm({ fleet, settings }: { fleet: FleetDetailView; setti
       tellDone("Saved. The next look at the fleet follows it.");
     },
   });
-  const refused = save.isError ? refusedField(save.error) : null;
+  const refused = save.isError ? refusedField(save.error, draft) : null;
   const typed = emptyProblems(draft);
   const errorAt = (field: string) => typed[field] ?? (refused?.field === field ? refused.problem : undefined);
   const change = (next: Partial<ScalingDraft>) => {

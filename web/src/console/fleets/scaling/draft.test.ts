@@ -25,6 +25,11 @@ test("what is no number is said before it is sent", () => {
 
 test("a refusal names its field", () => {
   const refusal = { error: { code: "invalid_input", message: "min_workers: is 5", details: { field: "min_workers", problem: "is 5" } } };
-  expect(refusedField(refusal)).toEqual({ field: "min_workers", problem: "is 5" });
-  expect(refusedField(new TypeError("no answer"))).toBeNull();
+  const draft = draftOf(structuredClone(SAID) as never);
+  expect(refusedField(refusal, draft)).toEqual({ field: "min_workers", problem: "is 5" });
+  expect(refusedField(new TypeError("no answer"), draft)).toBeNull();
+  const misshapen = (field: string) => ({ error: { code: "invalid_request", message: "", details: { problems: [{ field, problem: "too large" }] } } });
+  expect(refusedField(misshapen("buffer"), draft)).toEqual({ field: "buffer", problem: "too large" });
+  expect(refusedField(misshapen("classes.0.offers.0.price"), draft)).toEqual({ field: "classes.a10.spot.price", problem: "too large" });
+  expect(refusedField(misshapen("classes.0.speed"), draft)).toEqual({ field: "classes.a10.speed", problem: "too large" });
 });

@@ -72,8 +72,21 @@ export function emptyProblems(draft: ScalingDraft): Record<string, string> {
 }
 
 /** Which field the server refused, and why. Null: no field, or it is no refusal. */
-export function refusedField(thrown: unknown): { field: string; problem: string } | null {
+export function refusedField(thrown: unknown, draft: ScalingDraft): { field: string; problem: string } | null {
   const { code, details } = faultOf(thrown);
+  if (code === "invalid_request") return misshapen(details.problems, draft);
   if (code !== "invalid_input" || typeof details.field !== "string" || typeof details.problem !== "string") return null;
   return { field: details.field, problem: details.problem };
+}
+
+/** A value that is out of its range: the field is named by its place in what was sent. */
+function misshapen(problems: unknown, draft: ScalingDraft): { field: string; problem: string } | null {
+  const [first] = (Array.isArray(problems) ? problems : []) as { field?: unknown; problem?: unknown }[];
+  if (typeof first?.field !== "string" || typeof first.problem !== "string") return null;
+  const [, place, ...rest] = first.field.split(".");
+  const found = draft.classes[Number(place)];
+  if (!first.field.startsWith("classes.") || found === undefined) return { field: first.field, problem: first.problem };
+  const markets = [...(found.spot ? ["spot"] : []), ...(found.demand ? ["on_demand"] : [])];
+  const of = rest[0] === "offers" && rest.length > 2 ? `${markets[Number(rest[1])]}.${rest[2]}` : rest[0];
+  return { field: `classes.${found.name.trim()}.${of}`, problem: first.problem };
 }
