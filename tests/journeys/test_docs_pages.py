@@ -19,14 +19,14 @@ NOT_RUN = {
     "docs/how-to/credit-from-a-shop.md": 1,
     "docs/how-to/embed-the-pool.md": 2,
     "docs/how-to/receive-webhooks.md": 1,
-    "docs/how-to/run-a-fleet.md": 3,
+    "docs/how-to/run-a-fleet.md": 5,
     "docs/how-to/run-machines-on-aws.md": 2,
     "docs/how-to/run-a-worker.md": 4,
     "docs/how-to/run-in-production.md": 5,
     "docs/how-to/simulate-a-fleet.md": 1,
     "docs/how-to/use-comfy-cloud.md": 2,
     "docs/how-to/use-the-python-sdk.md": 5,
-    "docs/how-to/watch-with-prometheus.md": 1,
+    "docs/how-to/watch-with-prometheus.md": 2,
 }
 
 
