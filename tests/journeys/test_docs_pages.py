@@ -24,6 +24,7 @@ NOT_RUN = {
     "docs/how-to/run-a-worker.md": 4,
     "docs/how-to/run-in-production.md": 5,
     "docs/how-to/simulate-a-fleet.md": 1,
+    "docs/how-to/trace-jobs.md": 2,
     "docs/how-to/use-comfy-cloud.md": 2,
     "docs/how-to/use-the-python-sdk.md": 5,
     "docs/how-to/watch-with-prometheus.md": 2,
