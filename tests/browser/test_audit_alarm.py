@@ -34,7 +34,7 @@ def test_an_alarm_is_seen_and_acknowledged_on_the_overview(fleet: Fleet, watched
     alarm = page.get_by_role("alert").filter(has_text="An audit chain does not hold: credits are stopped")
     expect(alarm).to_contain_text("row 2", timeout=60_000)
     expect(page.get_by_label("Health")).to_contain_text("audit: alarm")
-    watched.picture("overview-audit-alarm")
+    watched.require_fits_everywhere("overview-audit-alarm")
     with httpx2.Client(base_url=fleet.server.url, headers=fleet.server.operator, timeout=20) as client:
         tenant = client.get("/api/admin/tenants").json()["tenants"][0]["id"]
         users = client.get(f"/api/admin/tenants/{tenant}/users").json()["users"]
