@@ -273,7 +273,7 @@ def test_settings_that_make_no_sense_are_refused(given: dict[str, Any], field: s
     ("group", "word"),
     [
         ({"least": 1, "desired": 1}, "has MinSize 1; set it to 0"),
-        ({"zones": ("eu-central-1a", "eu-central-1b")}, "suspend-processes --auto-scaling-group-name gpus"),
+        ({"zones": ("eu-central-1a", "eu-central-1b")}, "suspend its process AZRebalance"),
         ({"policy": (0, 100)}, "is set as spot, but its mixed instances policy launches on_demand"),
         ({"policy": (0, 0), "weights": "4"}, "remove WeightedCapacity"),
         ({"most": 4}, "is 5, but the groups may have 4 instances together"),

@@ -83,7 +83,7 @@ def read_groups(settings: AwsSettings, names: Sequence[str]) -> dict[str, GroupV
             AwsFault.REFUSED,
             "autoscaling:DescribeAutoScalingGroups",
             f"there is no Auto Scaling group {missing[0]!r} in {settings.region} for the server's account; "
-            "make it, or correct its name or the region in --adapter-settings",
+            "make it, or correct its name or the region in adapter_settings",
         )
     return found
 

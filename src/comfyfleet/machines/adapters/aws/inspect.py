@@ -49,8 +49,8 @@ def _require_no_least(view: GroupView) -> None:
     if view.least:
         raise InvalidInput(
             WHERE,
-            f"{view.name}: has MinSize {view.least}; set it to 0 in AWS and give --min here: AWS would refuse to end"
-            " machines, or start some by itself",
+            f"{view.name}: has MinSize {view.least}; set it to 0 in AWS and set min_workers instead: AWS would refuse"
+            " to end machines, or start some by itself",
         )
 
 
@@ -58,8 +58,8 @@ def _require_no_rebalance(view: GroupView) -> None:
     if len(view.zones) > 1 and "AZRebalance" not in view.suspended:
         raise InvalidInput(
             WHERE,
-            f"{view.name}: spans {len(view.zones)} zones, and AWS may end machines at work to balance them; run: aws "
-            f"autoscaling suspend-processes --auto-scaling-group-name {view.name} --scaling-processes AZRebalance",
+            f"{view.name}: spans {len(view.zones)} zones, and AWS may end machines at work to balance them; "
+            "suspend its process AZRebalance in AWS (aws autoscaling suspend-processes)",
         )
 
 
@@ -82,11 +82,11 @@ def _require_zones(settings: AwsSettings, group: AwsGroup, view: GroupView, scal
     ]
     for zone in used:
         if zone and zone not in view.zones:
-            raise InvalidInput(WHERE, f"{view.name}: is in {', '.join(view.zones)}, not in zone {zone!r} of --class")
+            raise InvalidInput(WHERE, f"{view.name}: is in {', '.join(view.zones)}, not in zone {zone!r} of the class")
     if settings.launch == "launch_instances" and "" in used and len(view.zones) > 1:
         raise InvalidInput(
             WHERE,
-            f"{view.name}: spans {len(view.zones)} zones, and LaunchInstances needs one; give --class "
+            f"{view.name}: spans {len(view.zones)} zones, and LaunchInstances needs one; give the class as "
             f"{group.machine_class},zones={'+'.join(view.zones)}, or set launch to 'auto'",
         )
 
@@ -97,5 +97,5 @@ def _require_room(views: list[GroupView], scaling: ScalingSettings) -> None:
         raise InvalidInput(
             "max_workers",
             f"is {scaling.max_workers}, but the groups may have {room} instances together (their MaxSize); raise"
-            " MaxSize in AWS, or lower --max",
+            " MaxSize in AWS, or lower max_workers",
         )

@@ -88,7 +88,7 @@ class AwsMachines:
     def _launch(self, request: LaunchRequest, token: str) -> LaunchAnswer:
         group = self._group_for(request)
         if group is None:
-            text = f"no group of --adapter-settings holds {'/'.join(request.place)}; add one"
+            text = f"no group of adapter_settings holds {'/'.join(request.place)}; add one"
             return LaunchAnswer((), (LaunchError(LaunchProblem.REFUSED, text, request.number),))
         asked: dict[str, object] = {
             "AutoScalingGroupName": group.name,

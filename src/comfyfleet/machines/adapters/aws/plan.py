@@ -99,6 +99,6 @@ def _beyond_most(view: GroupView, request: LaunchRequest, plan: GroupPlan) -> tu
         return ()
     text = (
         f"group {view.name} may have {view.most} instances (its MaxSize) and would need {plan.target + missing}; "
-        "raise MaxSize in AWS, or lower --max"
+        "raise MaxSize in AWS, or lower max_workers"
     )
     return (LaunchError(LaunchProblem.QUOTA, text, missing),)

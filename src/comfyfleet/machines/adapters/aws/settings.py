@@ -97,7 +97,7 @@ def _require_one(read: AwsSettings, machine_class: str, market: Market, zone: st
     if not fitting:
         known = ", ".join(f"{each.machine_class}/{each.market.value} in {each.name}" for each in read.groups)
         raise InvalidInput(
-            "adapter_settings.groups", f"has no group for {where}; it has: {known}. Add one, or change --class"
+            "adapter_settings.groups", f"has no group for {where}; it has: {known}. Add one, or change the class"
         )
     if len(fitting) > 1:
         raise InvalidInput(
