@@ -31,6 +31,7 @@ from comfyfleet.live import Live
 from comfyfleet.media.model import MediaRules
 from comfyfleet.media.probe import Prober
 from comfyfleet.media.seccomp import forbid_dumps, why_none
+from comfyfleet.notifications import AlertTimes
 from comfyfleet.settings import KEY_CHARS_MIN, Settings, SettingsError
 from comfyfleet.storage import ObjectStore
 from comfyfleet.storage.backends.local import LocalStore
@@ -39,7 +40,16 @@ from comfyfleet.tenants.credentials import LinkSigner, create_key
 from comfyfleet.tenants.model import SCOPES
 from comfyfleet.traces.control_plane import ControlPlaneSpans
 from comfyfleet.traces.open import open_traces
-from comfyfleet.upkeep import Elsewhere, Upkeep, UpkeepRules, apply_settlements, loops_of, own_loops, scale_fleets
+from comfyfleet.upkeep import (
+    Elsewhere,
+    ReplicaReporter,
+    Upkeep,
+    UpkeepRules,
+    apply_settlements,
+    loops_of,
+    own_loops,
+    scale_fleets,
+)
 
 OPERATOR_EMAIL = "operator@localhost"
 ADDRESS_FILE = "address"
@@ -124,6 +134,7 @@ def build_house(
         run_jobs_per_tenant_max=settings.run_jobs_per_tenant_max,
         prober=Prober(_media_rules(settings)),
         traces=traces or ControlPlaneSpans(url=settings.trace_url),
+        notification_networks=tuple(settings.notification_networks),
     )
 
 
@@ -204,8 +215,9 @@ def build_options(settings: Settings) -> ApiOptions:
 
 def build_upkeep(house: House, settings: Settings) -> Upkeep | Elsewhere:
     """A replica that leaves upkeep to others calls them when there is something to do."""
+    folders = partial(_folders, settings)
     if not settings.upkeep:
-        elsewhere = Elsewhere(house.desk, Upkeep(own_loops(house)))
+        elsewhere = Elsewhere(house.desk, Upkeep(own_loops(house, ReplicaReporter(house, folders))))
         house.desk.on_finished = partial(elsewhere.wake, apply_settlements.NAME)
         return elsewhere
     rules = UpkeepRules(
@@ -214,6 +226,9 @@ def build_upkeep(house: House, settings: Settings) -> Upkeep | Elsewhere:
         mirror=settings.runs_mirror,
         cloudwatch_region=settings.region() if settings.publish_cloudwatch else None,
         scaling_every_s=SHOW_SCALING_EVERY_S if settings.autoscale else scale_fleets.EVERY_S,
+        alerts_every_s=settings.alerts_every_s,
+        alert_times=AlertTimes(settings.alerts_for_s, settings.alerts_resolve_s, settings.alerts_reminder_s),
+        folders=folders,
     )
     upkeep = Upkeep(loops_of(house, rules=rules), facts=house.facts)
     house.desk.on_finished = partial(upkeep.wake, apply_settlements.NAME)

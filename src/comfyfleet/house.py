@@ -21,6 +21,7 @@ from comfyfleet.live import Live
 from comfyfleet.media.model import MediaRules
 from comfyfleet.media.probe import Prober
 from comfyfleet.metrics.facts import FactSink
+from comfyfleet.notifications import ChannelRules
 from comfyfleet.pipelines.count import make_all_due
 from comfyfleet.pipelines.model import RUN_JOBS_PER_TENANT_MAX
 from comfyfleet.pipelines.rules import RunRules
@@ -28,6 +29,7 @@ from comfyfleet.storage import ObjectStore
 from comfyfleet.tenants import Home, Postbox, Tenant
 from comfyfleet.tenants.credentials import LinkSigner
 from comfyfleet.traces.control_plane import ControlPlaneSpans, TracedJob
+from comfyfleet.webhooks.addresses import Network
 from comfyfleet.workflows import FileInputs, ReportedFileInputs, Version, effects
 from comfyfleet.workflows.effects import ListedOffer, Offer
 
@@ -53,6 +55,7 @@ class House:
     run_jobs_per_tenant_max: int = RUN_JOBS_PER_TENANT_MAX
     file_inputs: ReportedFileInputs = field(default_factory=ReportedFileInputs)
     traces: ControlPlaneSpans = field(default_factory=ControlPlaneSpans)
+    notification_networks: Sequence[Network] = ()  # that operators' webhooks may reach although they are not public
     prober: Prober = field(default_factory=lambda: Prober(MediaRules()))
 
     @property
@@ -135,6 +138,10 @@ class House:
     @property
     def run_rules(self) -> RunRules:
         return RunRules(self.run_jobs_per_tenant_max, self.job_rules)
+
+    @property
+    def channel_rules(self) -> ChannelRules:
+        return ChannelRules(self.notification_networks, self.postbox is not None, self.links.public_url)
 
     def databases(self) -> list[Database]:
         return [self.central, *self.pools.values()]

@@ -134,6 +134,28 @@ class Settings(BaseSettings):
         "Names that lead anywhere else that is not public are refused when the connection is made.",
     )
 
+    notification_networks: list[IPv4Network | IPv6Network] = Field(
+        [],
+        description="Networks that operators' notifications by webhook may reach although they are not public, such as "
+        "`10.0.0.0/8`.",
+    )
+    alerts_every_s: float = Field(
+        60.0, ge=1, le=3600, description="How often the conditions that operators are notified of are looked at."
+    )
+    alerts_for_s: float | None = Field(
+        None, ge=0, le=86_400, description="How long a condition holds before it fires. Default: each its own."
+    )
+    alerts_resolve_s: float | None = Field(
+        None,
+        ge=0,
+        le=86_400,
+        description="How long it must not hold before it is resolved. Default: twice as long as to fire, and at least"
+        " 5 minutes.",
+    )
+    alerts_reminder_s: float = Field(
+        14_400.0, ge=0, description="How often operators are reminded of an alert that still fires; 0: not at all."
+    )
+
     storage: Literal["local", "s3"] = Field("local", description="Where objects live.")
     s3_bucket: str | None = Field(None, description="Bucket; it must exist and be private.")
     s3_region: str = Field("us-east-1", description="Region the bucket is in.")
@@ -193,7 +215,9 @@ class Settings(BaseSettings):
         None,
         description="`smtp://`, `smtp+starttls://` or `smtps://user:pass@host:port`. Without it links are printed.",
     )
-    mail_from: str = Field("comfyfleet@localhost", description="Sender of invitations and password resets.")
+    mail_from: str = Field(
+        "comfyfleet@localhost", description="Sender of invitations, password resets and notifications."
+    )
 
     lease_ttl_s: float = Field(
         90.0,

@@ -17,6 +17,7 @@ from comfyfleet.cli.groups import GROUPS, OLD_GROUPS
 from comfyfleet.cli.main import app
 from comfyfleet.dispatch import DispatchStatus, Provider
 from comfyfleet.fleet import WorkerStatus
+from comfyfleet.notifications import AlertState, ChannelKind
 from comfyfleet.tenants import Role, Scope
 from comfyfleet.workflows.effects import CREDITS_COST_MAX
 
@@ -113,6 +114,8 @@ def test_choices_are_those_of_their_enumerations() -> None:
         (choices.WorkerStatusChoice, WorkerStatus),
         (choices.DispatchStatusChoice, DispatchStatus),
         (choices.ProviderChoice, Provider),
+        (choices.AlertStateChoice, AlertState),
+        (choices.ChannelKindChoice, ChannelKind),
     ):
         assert list(get_args(spelt)) == [str(each) for each in enumeration]
     assert list(choices.ScopeChoice) == [str(each) for each in Scope]

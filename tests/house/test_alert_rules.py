@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from comfyfleet.notifications import CONDITIONS, ONLY_IN_PROMETHEUS
 from tests.metric_names import find_promtool
 from tests.promql import all_labels, unknown_in
 from tools.observe_rules import ALERTS, WINDOWS
@@ -46,6 +47,18 @@ def test_each_alert_has_a_runbook_and_a_test_and_no_runbook_is_left_over() -> No
     cases = yaml.safe_load((OBSERVE / "rules_test.yaml").read_text())["tests"]
     fired = {each["alertname"] for case in cases for each in case["alert_rule_test"] if each["exp_alerts"]}
     assert fired == set(named)
+
+
+def test_operators_are_notified_of_what_prometheus_alerts_of() -> None:
+    """With the same severity, and after the same time; what the databases do not know is left out with a reason."""
+    plain = {each["alert"].removeprefix("Comfyfleet"): each for each in alerts() if "alert" in each}
+    assert set(plain) - set(CONDITIONS) == set(ONLY_IN_PROMETHEUS)
+    for name in set(plain) & set(CONDITIONS):
+        rules = [each for each in alerts() if each.get("alert") == f"Comfyfleet{name}"]
+        condition = CONDITIONS[name]
+        assert condition.severity in {each["labels"]["severity"] for each in rules}, name
+        assert condition.for_s == 60 * int(rules[0]["for"].removesuffix("m")), name
+        assert (RUNBOOKS.parent.parent / condition.runbook).exists()
 
 
 def test_prometheus_takes_the_rules_and_they_fire_as_meant() -> None:

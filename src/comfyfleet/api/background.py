@@ -29,7 +29,12 @@ def wake_runs(request: Request, pool: str) -> None:
     _wake(request, "advance_runs", pool)
 
 
-def _wake(request: Request, name: str, pool: str) -> None:
+def wake_notifications(request: Request) -> None:
+    """One was written for operators."""
+    _wake(request, "deliver_notifications", None)
+
+
+def _wake(request: Request, name: str, pool: str | None) -> None:
     background: Background | None = request.app.state.upkeep
     if background is not None:
         background.wake(name, pool=pool)

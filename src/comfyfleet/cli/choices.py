@@ -10,6 +10,8 @@ RoleChoice = Literal["member", "admin", "operator"]
 WorkerStatusChoice = Literal["pending", "approved", "draining", "revoked", "gone"]
 DispatchStatusChoice = Literal["queued", "leased", "completed", "failed", "cancelled", "delayed"]
 ProviderChoice = Literal["self_hosted", "cloud"]
+AlertStateChoice = Literal["pending", "firing", "resolved"]
+ChannelKindChoice = Literal["webhook", "mail"]
 CREDITS_COST_MAX = 10**12
 
 

@@ -63,6 +63,10 @@ GROUPS = {
     ),
     "blocks": Group("blocks", "Blocks: a worker does not get a workflow structure that failed on it, for a while."),
     "settlements": Group("settlements", "Settlements that could not be applied and were set aside."),
+    "alerts": Group("alerts", "Alerts: what is wrong now, and was lately."),
+    "notifications": Group(
+        "notifications", "Notifications: where operators hear of alerts, by webhook or mail, and what was sent."
+    ),
     "audit-log": Group("audit_log", "Who did what; and whether that record was changed."),
     "comfy": Group("comfy", "ComfyUI servers and workflows, without a fleet."),
 }

@@ -29,10 +29,9 @@ class DiskCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         free, size = (GaugeMetricFamily(name, text, labels=["place"]) for name, text in (FREE, SIZE))
         for place, folder in sorted(self._folders().items()):
-            if (at := _existing(folder)) is not None:
-                usage = shutil.disk_usage(at)
-                free.add_metric([place], usage.free)
-                size.add_metric([place], usage.total)
+            if (space := disk_space(folder)) is not None:
+                free.add_metric([place], space[0])
+                size.add_metric([place], space[1])
         yield free
         yield size
         if self._files is not None:
@@ -40,6 +39,15 @@ class DiskCollector(Collector):
             for name, path in sorted(self._files().items()):
                 files.add_metric([name], _size_bytes(path))
             yield files
+
+
+def disk_space(folder: Path) -> tuple[int, int] | None:
+    """Free and total bytes of the file system that holds it, or will."""
+    at = _existing(folder)
+    if at is None:
+        return None
+    usage = shutil.disk_usage(at)
+    return usage.free, usage.total
 
 
 def _existing(folder: Path) -> Path | None:

@@ -1,4 +1,4 @@
-"""Letters to users, where mail is configured. Where it is not, links are shown to whoever asked for them."""
+"""Letters to users and operators, where mail is configured. Where it is not, links are shown to whoever asked."""
 
 import smtplib
 import ssl
@@ -25,6 +25,10 @@ class Postbox:
         letter = EmailMessage()
         letter["From"], letter["To"], letter["Subject"] = self.sender, to, subject
         letter.set_content(f"Choose your password here:\n\n{link}\n\nThe link works once. Did not ask? Ignore it.\n")
+        await self.send_letter(letter)
+
+    async def send_letter(self, letter: EmailMessage) -> None:
+        """Raises Unavailable where the mail server does not take it."""
         try:
             await anyio.to_thread.run_sync(self._deliver, letter, abandon_on_cancel=True)
         except OSError as error:  # smtplib's own errors included

@@ -3,7 +3,17 @@
 from comfyfleet.upkeep import apply_settlements
 from comfyfleet.upkeep.elsewhere import Elsewhere
 from comfyfleet.upkeep.loop import Loop, Upkeep
+from comfyfleet.upkeep.report_replica import ReplicaReporter
 from comfyfleet.upkeep.rules import UpkeepRules
 from comfyfleet.upkeep.run import loops_of, own_loops
 
-__all__ = ["Elsewhere", "Loop", "Upkeep", "UpkeepRules", "apply_settlements", "loops_of", "own_loops"]
+__all__ = [
+    "Elsewhere",
+    "Loop",
+    "ReplicaReporter",
+    "Upkeep",
+    "UpkeepRules",
+    "apply_settlements",
+    "loops_of",
+    "own_loops",
+]

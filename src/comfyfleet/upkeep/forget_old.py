@@ -1,6 +1,6 @@
 """Retention: what ended long ago, what workers did long ago, and workers that are long gone."""
 
-from comfyfleet import dispatch, fleet, jobs, machines, webhooks
+from comfyfleet import dispatch, fleet, jobs, machines, notifications, webhooks
 from comfyfleet.dispatch import retention
 from comfyfleet.house import House
 from comfyfleet.upkeep import sql
@@ -25,7 +25,9 @@ async def tick(house: House, *, rules: UpkeepRules) -> int:
         await fleet.forget_lists(tx)
     async with house.control_tx() as tx:
         await machines.forget_old_decisions(tx, age_s=rules.retention_s)
-    return max(ended, events, gone)
+    async with house.control_tx() as tx:
+        sent = await notifications.forget_notifications(tx, age_s=rules.retention_s, rows=BATCH)
+    return max(ended, events, gone, sent)
 
 
 async def tick_pool(house: House, pool: str, *, rules: UpkeepRules) -> int:

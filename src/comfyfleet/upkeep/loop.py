@@ -36,6 +36,8 @@ class Loop:
     pool: str | None = None
     close: Callable[[], Awaitable[None]] | None = None
     failures: int = 0
+    # By the clock of this process; before the first success: when it was made.
+    succeeded_at: float = field(default_factory=time.monotonic)
     beside: "Loop | None" = None
     facts: FactSink = field(default_factory=FactSink)
     _is_busy: bool = False
@@ -89,6 +91,7 @@ class Loop:
             self.facts.note(LoopTicked(self.name, failed=True, at_s=time.time(), every_s=self.every_s))
             return 0
         self.failures = 0
+        self.succeeded_at = time.monotonic()
         self.facts.note(LoopTicked(self.name, failed=False, at_s=time.time(), every_s=self.every_s))
         return done
 

@@ -1,8 +1,10 @@
 """The settings of upkeep, as values."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from comfyfleet.notifications import AlertTimes
 from comfyfleet.webhooks.addresses import Network
 
 
@@ -17,3 +19,7 @@ class UpkeepRules:
     mirror: Path | None = None
     # How often fleets that scale are looked at.
     scaling_every_s: float = 10.0
+    alerts_every_s: float = 60.0
+    alert_times: AlertTimes = field(default_factory=AlertTimes)
+    # Where this process writes, by a name for each.
+    folders: Callable[[], Mapping[str, Path]] = dict

@@ -9,6 +9,7 @@ from comfyfleet.upkeep import (
     checkpoint_audit,
     collect_outputs,
     collect_uploads,
+    deliver_notifications,
     deliver_webhooks,
     expire_files,
     expire_jobs,
@@ -21,28 +22,35 @@ from comfyfleet.upkeep import (
     mirror_candidates,
     promote_delayed,
     publish_cloudwatch,
+    report_replica,
     retire_workers,
     scale_fleets,
     tell_starts,
     verify_audit,
+    watch_conditions,
 )
+from comfyfleet.upkeep.deliver_notifications import NotificationCourier
 from comfyfleet.upkeep.deliver_webhooks import Courier
 from comfyfleet.upkeep.loop import Loop, loop_of
 from comfyfleet.upkeep.mirror_candidates import Mirror
+from comfyfleet.upkeep.report_replica import ReplicaReporter
 from comfyfleet.upkeep.rules import UpkeepRules
 from comfyfleet.upkeep.run_loops import RunLoops
 from comfyfleet.upkeep.scale_fleets import FleetScaler
+from comfyfleet.upkeep.watch_conditions import ConditionWatch
 
 
 def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
     chance = random.Random()  # noqa: S311 back-offs are no secrets
+    reporter = ReplicaReporter(house, rules.folders)
     central = [
         loop_of(expire_leases, partial(expire_leases.tick, house, chance=chance)),
         loop_of(promote_delayed, partial(promote_delayed.tick, house)),
         loop_of(fail_overdue, partial(fail_overdue.tick, house)),
         loop_of(explain_waiting, partial(explain_waiting.tick, house)),
         loop_of(retire_workers, partial(retire_workers.tick, house)),
-        *own_loops(house),
+        *own_loops(house, reporter),
+        *_notifying(house, chance=chance, rules=rules),
         loop_of(forget_old, partial(forget_old.tick, house, rules=rules)),
         loop_of(checkpoint_audit, partial(checkpoint_audit.tick, house)),
         loop_of(verify_audit, partial(verify_audit.tick, house)),
@@ -59,12 +67,26 @@ def loops_of(house: House, *, rules: UpkeepRules) -> list[Loop]:
         central += _loops_of_pool(house, pool, chance=chance, rules=rules, on_queued=queued)
         if rules.mirror is not None:
             central.append(loop_of(mirror_candidates, Mirror(house, pool, rules.mirror).tick, pool))
+    reporter.loops = central
     return central
 
 
-def own_loops(house: House) -> list[Loop]:
-    """Also where others do upkeep: which jobs began is known to the process that their workers told it."""
-    return [loop_of(tell_starts, partial(tell_starts.tick, house))]
+def own_loops(house: House, reporter: ReplicaReporter) -> list[Loop]:
+    """Also where others do upkeep: which jobs began is known to the process that their workers told it, and so is how
+    much room it has on its disks."""
+    reporter.loops = [
+        loop_of(tell_starts, partial(tell_starts.tick, house)),
+        loop_of(report_replica, reporter.tick),
+    ]
+    return list(reporter.loops)
+
+
+def _notifying(house: House, *, chance: random.Random, rules: UpkeepRules) -> list[Loop]:
+    courier = NotificationCourier(house, chance=chance)
+    sending = loop_of(deliver_notifications, courier.tick)
+    sending.close, courier.on_done = courier.close, sending.wake
+    watch = ConditionWatch(house, rules.alerts_every_s, rules.alert_times, on_told=sending.wake)
+    return [sending, Loop(watch_conditions.NAME, rules.alerts_every_s, watch_conditions.BATCH, watch.tick)]
 
 
 def _loops_of_pool(

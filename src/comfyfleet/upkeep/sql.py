@@ -22,6 +22,11 @@ def hold_tick(loop: str) -> sa.Select[Any]:
     return sa.select(since).where(t.c.loop == loop).with_for_update(skip_locked=True)
 
 
+def move_due_tick(loop: str, *, every_s: float) -> sa.Update:
+    due = (t.c.loop == loop, t.c.ticked_at <= seconds_from_now(-every_s))
+    return sa.update(t).where(*due).values(ticked_at=now()).returning(t.c.loop)
+
+
 def find_tick(loop: str) -> sa.Select[Any]:
     return sa.select(t.c.loop).where(t.c.loop == loop)
 

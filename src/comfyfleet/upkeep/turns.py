@@ -19,3 +19,11 @@ async def take_turn(tx: ControlTx, loop: str, *, due_s: float = 0.0) -> float | 
     if await tx.maybe(sql.find_tick(loop)) is not None:
         return None
     return math.inf if await tx.maybe(sql.insert_tick(loop)) is not None else None
+
+
+async def take_due_turn(tx: ControlTx, loop: str, *, every_s: float) -> bool:
+    """For what is too long for one transaction: true for one replica, and again when `every_s` have passed. One that
+    dies after this leaves the work to the next turn."""
+    if await tx.maybe(sql.move_due_tick(loop, every_s=every_s)) is not None:
+        return True
+    return await tx.maybe(sql.insert_tick(loop)) is not None

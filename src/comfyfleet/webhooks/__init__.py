@@ -14,7 +14,7 @@ from comfyfleet.webhooks.endpoints import (
     rotate_secret,
 )
 from comfyfleet.webhooks.lifecycle import DELIVERY, DeliveryStatus
-from comfyfleet.webhooks.model import Attempt, Delivery, Due, Endpoint, Sent, WebhookType
+from comfyfleet.webhooks.model import Attempt, Delivery, Due, Endpoint, Sent, SignedMessage, WebhookType
 from comfyfleet.webhooks.read import (
     DeliveryStory,
     list_deliveries,
@@ -23,7 +23,7 @@ from comfyfleet.webhooks.read import (
     replay_delivery,
 )
 from comfyfleet.webhooks.record import record_event, send_test
-from comfyfleet.webhooks.send import a_sender, send
+from comfyfleet.webhooks.send import a_sender, send, send_signed
 
 __all__ = [
     "DELIVERY",
@@ -34,6 +34,7 @@ __all__ = [
     "Due",
     "Endpoint",
     "Sent",
+    "SignedMessage",
     "WebhookType",
     "a_sender",
     "add_endpoint",
@@ -54,6 +55,7 @@ __all__ = [
     "replay_delivery",
     "rotate_secret",
     "send",
+    "send_signed",
     "send_test",
     "take_due",
 ]

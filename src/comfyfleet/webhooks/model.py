@@ -134,6 +134,17 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
+class SignedMessage:
+    """What is POSTed, to a tenant's endpoint or to an operators' channel. `about`: names the receiver in logs."""
+
+    id: str
+    url: str
+    secret: Secret
+    body: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
     """What became of one try. `status` is None where nobody answered, and `error` says why."""
 

@@ -17,7 +17,7 @@ from comfyfleet.kernel.durations import seconds_text
 from comfyfleet.kernel.errors import Refused
 from comfyfleet.kernel.exchanges import Kind, timed_exchange
 from comfyfleet.webhooks.addresses import Network, is_allowed
-from comfyfleet.webhooks.model import Due, Sent
+from comfyfleet.webhooks.model import Due, Sent, SignedMessage
 
 WITHIN_S = 15.0
 CONNECT_WITHIN_S = 5.0
@@ -100,20 +100,28 @@ def a_sender(*, allowed: Sequence[Network] = ()) -> httpx2.AsyncClient:
 
 
 async def send(client: httpx2.AsyncClient, due: Due) -> Sent:
+    """Never raises for what the receiver does."""
+    message_id = f"msg_{due.event_id.hex}"
+    return await send_signed(
+        client, SignedMessage(message_id, due.url, due.secret, due.payload, about=str(due.endpoint_id))
+    )
+
+
+async def send_signed(client: httpx2.AsyncClient, message: SignedMessage) -> Sent:
     """Never raises for what the receiver does. The time is bounded as a whole: a byte a second is no answer."""
     began = time.monotonic()
     try:
         with timed_exchange(Kind.WEBHOOK, "POST") as exchange:
             async with asyncio.timeout(WITHIN_S):
-                exchange.status = status = await _post(client, due)
+                exchange.status = status = await _post(client, message)
         error = None if 200 <= status < 300 else f"answered {status}"
     except TimeoutError:
         status, error = None, f"did not answer within {seconds_text(WITHIN_S)}"
     except AddressRefused as refused:
-        log.info("webhook.address_refused", endpoint=str(due.endpoint_id), address=refused.address)
+        log.info("webhook.address_refused", endpoint=message.about, address=refused.address)
         status, error = None, refused.message
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as problem:
-        log.info("webhook.not_sent", endpoint=str(due.endpoint_id), problem=f"{type(problem).__name__}: {problem}")
+        log.info("webhook.not_sent", endpoint=message.about, problem=f"{type(problem).__name__}: {problem}")
         status, error = None, _in_words(problem)
     return Sent(status, error, round((time.monotonic() - began) * 1000))
 
@@ -125,17 +133,17 @@ def _in_words(problem: Exception) -> str:
     return next(words for kind, words in PROBLEMS if isinstance(problem, kind))
 
 
-async def _post(client: httpx2.AsyncClient, due: Due) -> int:
-    body, now, message_id = due.payload, datetime.now(UTC), f"msg_{due.event_id.hex}"
+async def _post(client: httpx2.AsyncClient, message: SignedMessage) -> int:
+    body, now = message.body, datetime.now(UTC)
     headers = {
         "content-type": "application/json",
         "user-agent": "comfyfleet-webhooks/1",
         # The same over all tries: by it a receiver knows what it has seen.
-        "webhook-id": message_id,
+        "webhook-id": message.id,
         "webhook-timestamp": str(int(now.timestamp())),
-        "webhook-signature": Webhook(due.secret.reveal()).sign(message_id, now, body),
+        "webhook-signature": Webhook(message.secret.reveal()).sign(message.id, now, body),
     }
-    async with client.stream("POST", due.url, content=body.encode(), headers=headers) as response:
+    async with client.stream("POST", message.url, content=body.encode(), headers=headers) as response:
         read = 0
         async for chunk in response.aiter_raw():
             read += len(chunk)

@@ -1,5 +1,5 @@
 import {
-  IconActivity, IconAdjustments, IconBan, IconBinaryTree2, IconBuildingCommunity, IconTimeline, IconHistory, IconListDetails, IconServer2, IconSitemap, IconSparkles,
+  IconActivity, IconAdjustments, IconBan, IconBell, IconBinaryTree2, IconBuildingCommunity, IconTimeline, IconHistory, IconListDetails, IconServer2, IconSitemap, IconSparkles,
 } from "@tabler/icons-react";
 import type { NavigationSection } from "@/app/navigation";
 
@@ -26,6 +26,7 @@ export const consoleNavigation: NavigationSection[] = [
     title: "House",
     places: [
       { to: "/console/tenants", label: "Tenants", icon: IconBuildingCommunity },
+      { to: "/console/notifications", label: "Notifications", icon: IconBell },
       { to: "/console/audit-log", label: "Audit log", icon: IconHistory },
       { to: "/console/settings", label: "Settings", icon: IconAdjustments },
     ],

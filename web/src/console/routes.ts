@@ -25,5 +25,6 @@ export const consoleRoutes = [
   at("/console/tenants", loadPage(() => import("./tenants/TenantsPage"), "TenantsPage")),
   at("/console/tenants/$tenantId", loadPage(() => import("./tenants/TenantPage"), "TenantPage")),
   at("/console/audit-log", loadPage(() => import("./audit/AuditPage"), "AuditPage")),
+  at("/console/notifications", loadPage(() => import("./notifications/NotificationsPage"), "NotificationsPage")),
   at("/console/settings", loadPage(() => import("./settings/SettingsPage"), "SettingsPage")),
 ] as const;

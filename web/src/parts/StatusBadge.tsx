@@ -6,7 +6,7 @@ const COLORS: Record<string, string> = {
   leased: "blue", processing: "blue", running: "blue",
   completed: "green", delivered: "green", approved: "green", active: "green", ready: "green", published: "green",
   waiting_for_approval: "orange", paused: "orange", draining: "orange", degraded: "orange", retrying: "orange",
-  failed: "red", revoked: "red", unready: "red", given_up: "red",
+  failed: "red", firing: "red", resolved: "green", dropped: "gray", revoked: "red", unready: "red", given_up: "red",
   cancelled: "gray", stopped: "gray", gone: "gray", expired: "gray", disabled: "gray", suspended: "red",
 };
 

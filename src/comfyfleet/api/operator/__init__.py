@@ -13,6 +13,7 @@ from comfyfleet.api.operator import (
     fleet_secrets,
     fleets,
     live,
+    notifications,
     overview,
     settings,
     settlements,
@@ -40,6 +41,7 @@ PARTS = (
     settlements,
     audit,
     audit_alarms,
+    notifications,
     live,
     settings,
 )

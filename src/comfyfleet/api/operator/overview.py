@@ -11,10 +11,11 @@ from typing import Literal
 import anyio
 from fastapi import APIRouter, Request
 
-from comfyfleet import audit, fleet, tenants, workflows
+from comfyfleet import audit, fleet, notifications, tenants, workflows
 from comfyfleet.api.bodies import View
 from comfyfleet.api.health import Readings
 from comfyfleet.api.operator.audit_alarms import AlarmView
+from comfyfleet.api.operator.notifications import AlertView
 from comfyfleet.api.operator.policies import SEE
 from comfyfleet.api.policy import TheHouse
 from comfyfleet.db import ControlTx
@@ -82,7 +83,8 @@ class BusyWorkerView(View):
 
 
 class OverviewView(View):
-    """`busy_share` is that of all workers together, over the last `busy_looked_s` seconds."""
+    """`busy_share` is that of all workers together, over the last `busy_looked_s` seconds. `firing_alerts`: those that
+    operators were notified of, and that are not over."""
 
     at: datetime
     status: Literal["ready", "degraded", "unready"]
@@ -99,6 +101,7 @@ class OverviewView(View):
     busy_looked_s: float
     parked_settlements: int
     audit_alarms: list[AlarmView]
+    firing_alerts: list[AlertView]
 
 
 @dataclass
@@ -145,6 +148,7 @@ class Overviews:
                 busy_looked_s=self._looked_s,
                 parked_settlements=await figures.count_parked(tx),
                 audit_alarms=[AlarmView.model_validate(each) for each in await audit.open_alarms(tx)],
+                firing_alerts=[AlertView.of(each) for each in await notifications.firing_alerts(tx)],
             )
 
     async def _shares(self, tx: ControlTx, workers: list[ListedWorker]) -> dict[WorkerId, float]:

@@ -34,6 +34,7 @@ from comfyfleet.db.tables.fleet import (
 from comfyfleet.db.tables.jobs import ai_jobs, job_files, submissions
 from comfyfleet.db.tables.ledger import token_transactions, token_wallets
 from comfyfleet.db.tables.live import replicas
+from comfyfleet.db.tables.notifications import alerts, notification_channels, notifications, replica_reports
 from comfyfleet.db.tables.pipelines import (
     candidates,
     pipeline_run_steps,
@@ -54,6 +55,7 @@ __all__ = [
     "TENANT",
     "ai_job_dispatches",
     "ai_jobs",
+    "alerts",
     "api_keys",
     "attempt_results",
     "audit_alarms",
@@ -79,10 +81,13 @@ __all__ = [
     "job_files",
     "lanes",
     "node_definitions",
+    "notification_channels",
+    "notifications",
     "one_time_links",
     "pipeline_run_steps",
     "pipeline_runs",
     "pipelines",
+    "replica_reports",
     "replicas",
     "run_jobs",
     "settlements",

@@ -183,6 +183,8 @@ settlements = sa.Table(
         sqlite_where=sa.text("applied_at IS NULL AND parked_at IS NULL"),
         postgresql_where=sa.text("applied_at IS NULL AND parked_at IS NULL"),
     ),
+    # Which jobs ended lately, and how, for operators.
+    sa.Index("ix_settlements_created", "created_at"),
 )
 
 failover_blocks = sa.Table(

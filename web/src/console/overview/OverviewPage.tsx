@@ -9,6 +9,7 @@ import { ConfirmAction } from "@/parts/ConfirmAction";
 import { Loading } from "@/parts/Loading";
 import { PageHead } from "@/parts/PageHead";
 import { Problem } from "@/parts/Problem";
+import { FiringAlerts } from "../notifications/FiringAlerts";
 import { Panel } from "../parts/Panel";
 import { numberText } from "../parts/numbers";
 import { keyOf, then, useRead } from "../parts/reading";
@@ -34,6 +35,7 @@ function Overview({ found }: { found: OverviewView }) {
   const empty = Object.keys(found.worker_counts).length === 0;
   return (
     <Stack gap="lg">
+      <FiringAlerts alerts={found.firing_alerts} />
       <Headlines found={found} />
       {found.audit_alarms.map((alarm) => (
         <Alert key={alarm.id} color="red" icon={<IconAlertTriangle size={18} />} title="An audit chain does not hold: credits are stopped">

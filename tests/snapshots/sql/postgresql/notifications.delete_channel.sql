@@ -1,0 +1,3 @@
+DELETE
+FROM notification_channels
+WHERE notification_channels.id = %(id_1)s::UUID

@@ -1,0 +1,4 @@
+UPDATE notifications
+SET status=%(status)s::VARCHAR, next_try_at=%(next_try_at)s::TIMESTAMP WITH TIME ZONE, ended_at=(clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))
+WHERE notifications.id IN (__[POSTCOMPILE_id_1])
+AND notifications.status IN (__[POSTCOMPILE_status_1])

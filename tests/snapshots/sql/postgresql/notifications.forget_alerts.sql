@@ -1,0 +1,4 @@
+DELETE
+FROM alerts
+WHERE alerts.state = 'resolved'
+AND alerts.changed_at < (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s))

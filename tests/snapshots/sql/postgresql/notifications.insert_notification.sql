@@ -1,0 +1,2 @@
+INSERT INTO notifications (id, channel_id, channel, channel_kind, kind, condition, subject, payload, status, attempts, next_try_at, created_at)
+VALUES (%(id)s::UUID, %(channel_id)s::UUID, %(channel)s::VARCHAR, %(channel_kind)s::VARCHAR, %(kind)s::VARCHAR, %(condition)s::VARCHAR, %(subject)s::VARCHAR, %(payload)s::VARCHAR, %(status)s::VARCHAR, %(attempts)s::INTEGER, (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_1)s)), (clock_timestamp() + make_interval(secs => %(clock_offset_s)s + %(plus_s_2)s)))

@@ -1,0 +1,3 @@
+SELECT comfyui_workflow_fleets.workflow_id, comfyui_workflow_fleets.fleet_id
+FROM comfyui_workflow_fleets
+WHERE comfyui_workflow_fleets.is_active = 1

@@ -1,0 +1,3 @@
+DELETE
+FROM notification_channels
+WHERE notification_channels.id = ?

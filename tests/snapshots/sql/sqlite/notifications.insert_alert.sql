@@ -1,0 +1,4 @@
+INSERT INTO alerts (condition, subject, generation)
+VALUES (?, ?, ?)
+ON CONFLICT DO NOTHING
+RETURNING id

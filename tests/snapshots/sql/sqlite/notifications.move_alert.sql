@@ -1,0 +1,6 @@
+UPDATE alerts
+SET generation=?
+WHERE alerts.condition = ?
+AND alerts.subject = ?
+AND alerts.generation = ?
+RETURNING id
