@@ -105,15 +105,7 @@ async def read_conditions(house: House) -> AlertReadings:
     known = set(CONDITIONS)
     readings = [*_objectives(facts), *_leases(facts), *_spot(facts), *_loops(facts), *_disks(facts)]
     if reader.central is None:
-        known -= {
-            "NoWorkers",
-            "OldestJobWaits",
-            "SettlementsParked",
-            "AuditAlarm",
-            "RelayLags",
-            "ScalingHeld",
-            "ScalingSilent",
-        }
+        known -= OF_GAUGES
     else:
         readings += [*_queue(house, reader.central, facts), *_parked(reader.central), *_scaling(reader.central)]
     readings += _pools(reader)
