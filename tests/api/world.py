@@ -9,13 +9,14 @@ import httpx2
 import sqlalchemy as sa
 from pydantic import SecretStr
 
-from comfyfleet import audit, fleet
-from comfyfleet.audit import FoundFault
+from comfyfleet import audit, fleet, notifications
+from comfyfleet.audit import Actor, FoundFault
 from comfyfleet.db.tables import CENTRAL, TENANT, settlements
 from comfyfleet.dispatch.settlements import park
 from comfyfleet.fleet import FleetRules, NewWorker
 from comfyfleet.house import House
 from comfyfleet.kernel.ids import JobId, SettlementId
+from comfyfleet.notifications import ActingOperator, ChannelKind, NewChannel
 from comfyfleet.settings import Settings
 from comfyfleet.tenants import Role
 from comfyfleet.upkeep import advance_runs
@@ -126,6 +127,9 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
         await fleet.register_worker(tx, NewWorker("gpu-box-1", "127.0.0.1"), fleet=made, rules=FleetRules())
         [alarm] = await audit.raise_alarms(tx, [FoundFault("", "central", 1, "was changed")])
         await audit.acknowledge_alarm(tx, alarm.id, by="op@example.com")  # an open one would stop credits
+        to = NewChannel("pager", ChannelKind.WEBHOOK, "https://example.com/hook")
+        by = ActingOperator(Actor("operator", "op@example.com"), house.chain)
+        channel = await notifications.create_channel(tx, to, rules=house.channel_rules, by=by)
         secret, _ = await fleet.make_fleet_secret(tx, name="x", fleet_id=None, allows_workflows=True)
     queue, place = Queue(house), {"workflow_id": workflow.id, "structure_hash": workflow.structure_hash}
     dispatch_id, over = await queue.add(**place), await queue.add(**place)
@@ -146,6 +150,7 @@ async def the_operators_things(house: House) -> dict[str, dict[str, object]]:
         "dispatch_id": {"a dispatch": dispatch_id},
         "settlement_id": {"a parked settlement": settlement_id},
         "alarm_id": {"an audit alarm": alarm.id},
+        "channel_id": {"a notification channel": channel.id},
     }
 
 

@@ -288,6 +288,7 @@ PAGES = (
     "/effects/paint",
     "/effects/new",
     "/tenants",
+    "/notifications",
     "/audit-log",
     "/settings",
 )

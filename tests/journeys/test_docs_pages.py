@@ -18,6 +18,7 @@ HOW_TOS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "how-t
 NOT_RUN = {
     "docs/how-to/credit-from-a-shop.md": 1,
     "docs/how-to/embed-the-pool.md": 2,
+    "docs/how-to/get-notified.md": 4,
     "docs/how-to/receive-webhooks.md": 1,
     "docs/how-to/run-a-fleet.md": 5,
     "docs/how-to/run-machines-on-aws.md": 2,

@@ -102,7 +102,7 @@ function NewChannel() {
       <FormAction label="New channel" title="A new channel" send="Create" primary disabled={!name || !target} act={create}
         onDone={() => { tellDone(`Channel ${name} is there.`); setName(""); setTarget(""); }}>
         <TextInput label="Name" description="Such as pager." value={name} onChange={(event) => setName(event.currentTarget.value)} required data-autofocus />
-        <SegmentedControl aria-label="How it is reached" value={kind} onChange={(value) => setKind(value as Kind)} data={[{ value: "webhook", label: "Webhook" }, { value: "mail", label: "Mail" }]} />
+        <SegmentedControl aria-label="How it is reached" value={kind} onChange={setKind} data={[{ value: "webhook", label: "Webhook" }, { value: "mail", label: "Mail" }]} />
         <Textarea label={kind === "webhook" ? "URL" : "Mail addresses"} description={kind === "webhook" ? "Messages are signed as the Standard Webhooks describe." : "Several with commas."} autosize
           value={target} onChange={(event) => setTarget(event.currentTarget.value)} required />
         <Checkbox label="Only pages" description="No tickets, such as a disk that fills." checked={onlyPages} onChange={(event) => setOnlyPages(event.currentTarget.checked)} />
