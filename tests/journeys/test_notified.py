@@ -4,6 +4,7 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
 from standardwebhooks import Webhook
 
 from tests.api.test_auth import AnyPort, Letters
@@ -32,6 +33,7 @@ def order(server: ServerProcess, folder: Path) -> str:
     return str(job["id"])
 
 
+@pytest.mark.timeout(300)
 async def test_a_fleet_without_a_worker_is_told_once_and_once_more_when_it_is_over(tmp_path: Path) -> None:
     letters = Letters()
     mail = AnyPort(letters, hostname="127.0.0.1", port=0)
