@@ -176,8 +176,8 @@ def _check_times(spans: list[CollectedSpan]) -> None:
     """What follows from another comes after it, and what is inside of another lies in it."""
     assert all(each.ended_s >= each.began_s for each in spans)
     attempt, process, run = (named(spans, name) for name in ("attempt", "process", "run"))
-    assert run.ended_s - run.began_s >= 0.3
-    assert named(spans, "FleetSleep").ended_s - named(spans, "FleetSleep").began_s >= 0.2
+    # It begins when the worker hears of the first node, which may be a step later.
+    assert run.ended_s - run.began_s >= named(spans, "FleetSleep").ended_s - named(spans, "FleetSleep").began_s > 0
     stages = [named(spans, name) for name in ("fetch", "wait", "submit", "queued", "run", "upload", "report")]
     assert all(one.ended_s <= two.began_s + SLACK_S for one, two in pairwise(stages))
     inside = [(process, each) for each in stages]
@@ -231,6 +231,8 @@ def test_a_second_attempt_is_in_the_same_trace_and_the_first_one_is_an_error(
     traced: tuple[Plant, WorkerProcess, EngineProcess], collector: Collector
 ) -> None:
     plant, _, engine = traced
+    # What has failed on the only worker, and never succeeded, is not tried again.
+    assert plant.ends(order(plant, properties={"seed": 5})) == "completed"
     faults = {"prompts": {"out_of_memory_at_node": "9"}, "prompts_times": 1}
     httpx2.post(f"{engine.url}/comfyfleet/faults", json=faults).raise_for_status()
     job = order(plant, properties={"seed": 7, "seconds": 0.2})
