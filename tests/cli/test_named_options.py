@@ -34,6 +34,7 @@ SPEAKS_FOR: dict[str, list[Words]] = {
     "cli/engine.py": [("engine",)],
     "cli/jobs_run.py": [("jobs", "run")],
     "cli/serve.py": [("serve",), ("up",)],
+    "cli/up/autoscale.py": [("up",)],
     "cli/workflow_files.py": [("workflows", "create")],
 }
 
