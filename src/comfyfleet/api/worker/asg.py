@@ -7,6 +7,7 @@ import structlog
 
 from comfyfleet.aws import AwsProblem, aws_client, call_aws
 from comfyfleet.fleet import FleetRules
+from comfyfleet.kernel.durations import seconds_text
 
 TIMEOUT_S = 10.0
 
@@ -38,7 +39,7 @@ async def _check(instance_id: str, region: str, rules: FleetRules) -> InstanceCh
     except AwsProblem as problem:  # whatever is wrong at AWS or with our rights there, workers must come in
         return InstanceCheck(skipped=problem.message)
     except TimeoutError:
-        return InstanceCheck(skipped=f"AWS gave no answer within {TIMEOUT_S:g} s")
+        return InstanceCheck(skipped=f"AWS gave no answer within {seconds_text(TIMEOUT_S)}")
     if group is None:
         return InstanceCheck(
             refused=f"Instance {instance_id!r} is in no Auto Scaling group of this account in {region}."

@@ -200,7 +200,7 @@ def _queue(house: House, reading: Reading, facts: CentralFacts) -> Iterator[Aler
             for subject in [facts.fleets[each] for each in fleets if each in facts.fleets] or [f"workflow {name}"]:
                 unserved[subject] = unserved.get(subject, 0) + waiting.queued
     for subject, queued in unserved.items():
-        text = f"{queued} jobs wait, and no worker that may take them was heard of within {SILENT_S:.0f} s."
+        text = f"{queued} jobs wait, and no worker that may take them was heard of within {seconds_text(SILENT_S)}."
         yield AlertReading("NoWorkers", text, subject)
 
 
