@@ -490,7 +490,7 @@ async def test_a_made_up_object_address_is_refused(client: httpx2.AsyncClient, t
 
 
 # Other processes' errors, and those that stop a start: no request can meet them.
-ELSEWHERE = ("comfyfleet.cli", "comfyfleet.client", "comfyfleet.gauges", "comfyfleet.settings", "comfyfleet.worker")
+ELSEWHERE = tuple(f"comfyfleet.{name}" for name in ("cli", "client", "gauges", "settings", "traces", "worker"))
 
 
 def _families(error: type[FleetError] = FleetError) -> Iterator[type[FleetError]]:
