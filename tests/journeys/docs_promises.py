@@ -8,7 +8,7 @@ VARIES = (
     (r"[0-9a-f]{8}-[0-9a-f-]*…", r"[0-9a-f]{8}-[0-9a-f-]+"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d", r"\d{4}-\d\d-\d\d \d\d:\d\d"),
     (r"_\d{14}\.", r"_\d{14}\."),
-    (r"\b\d+\.\d s\b", r"[\d.]+ (?:s|min)"),
+    (r"\b\d+\.\d s\b", r"(?:under )?[\d.]+ (?:s|min)"),
     (r"\b(?:\d+ (?:s|min|h) ago|just now)", r"(?:\d+ (?:s|min|h) ago|just now)"),
     (r"\bin [\d.]+ (?:s|min|h)\b", r"in [\d.]+ (?:s|min|h)"),
     (r"(?<=127\.0\.0\.1):\d+", r":\d+"),
