@@ -12,6 +12,7 @@ from moto import mock_aws
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.compiler import SQLCompiler
+from structlog.testing import capture_logs
 
 from comfyfleet import audit, fleet
 from comfyfleet.audit import WorkerEvent, WorkerEventName
@@ -173,15 +174,12 @@ async def test_they_are_published_once_a_minute_by_one_replica(fleets: Fleets, c
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])
-async def test_what_aws_refuses_is_said_and_stops_nothing(
-    fleets: Fleets, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with fake_aws() as aws:
+async def test_what_aws_refuses_is_said_and_stops_nothing(fleets: Fleets, monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake_aws() as aws, capture_logs() as said:
         monkeypatch.setenv("AWS_ENDPOINT_URL", aws.url)
         assert await tick(fleets.house, region=REGION) == 0
-    said = capsys.readouterr().out
-    assert "cloudwatch.not_published" in said
-    assert "allow cloudwatch:PutMetricData in its IAM policy (AccessDenied: no)" in said
+    [warning] = [each for each in said if each["event"] == "cloudwatch.not_published"]
+    assert "allow cloudwatch:PutMetricData in its IAM policy (AccessDenied: no)" in str(warning)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])

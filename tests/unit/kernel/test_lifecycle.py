@@ -24,7 +24,7 @@ def _all_lifecycles() -> list[Lifecycle[Any, Any]]:
 
 
 LIFECYCLES = _all_lifecycles()
-# The tables whose `status` column a lifecycle moves; a reservation is moved by the rows themselves.
+# The tables whose `status` (or `state`) a lifecycle moves; a reservation is moved by the rows themselves.
 TABLES = {
     "tenant": tables.tenants,
     "user": tables.users,
@@ -36,6 +36,7 @@ TABLES = {
     "delivery": tables.webhook_deliveries,
     "run": tables.pipeline_runs,
     "candidate": tables.candidates,
+    "alert": tables.alerts,
 }
 
 
@@ -68,13 +69,14 @@ def test_every_state_can_be_reached_and_is_in_the_diagram(lifecycle: Lifecycle[A
 @pytest.mark.parametrize("lifecycle", [each for each in LIFECYCLES if each.noun in TABLES], ids=lambda each: each.noun)
 def test_the_database_allows_exactly_the_states_of_the_table(lifecycle: Lifecycle[Any, Any]) -> None:
     table = TABLES[lifecycle.noun]
+    column = "status" if "status" in table.c else "state"
     check = next(
         each.sqltext
         for each in table.constraints
-        if isinstance(each, sa.CheckConstraint) and str(each.name) == f"ck_{table.name}_status"
+        if isinstance(each, sa.CheckConstraint) and str(each.name) == f"ck_{table.name}_{column}"
     )
     listed = ", ".join(f"'{state}'" for state in lifecycle.states)
-    assert str(check) == f"status IN ({listed})"
+    assert str(check) == f"{column} IN ({listed})"
 
 
 def test_an_event_with_two_targets_is_refused_at_import() -> None:
